@@ -1,3 +1,35 @@
 //! Rows, sums, parameters and linear algebra: what every Ermine model is made of. No I/O, no printing, no algorithm.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`data`] | `X` (dense or sparse), `Row`, `Target`, `Batch`: views that a model sees |
+//! | [`source`] | where batches come from: memory, disk, one worker's shard |
+//! | [`reduce`](mod@reduce) | training as a sum along one fixed merge tree |
+//! | [`stats`] | mergeable means, scatter matrices, class weights |
+//! | [`ctx`] | seed, threads, progress, cancelling, the exchange between workers |
+//! | [`rng`] | random streams by name |
+//! | [`param`] | parameters declared once |
+//! | [`model`] | estimators, models and their entries in the list |
+//! | [`log`] | how a fit went and its certificate |
+//! | [`linalg`], [`kernel`] | the door to linear algebra, and the hot loops |
+//! | [`error`] | the one error type |
+
+pub mod ctx;
+pub mod data;
 pub mod error;
+pub mod kernel;
+pub mod linalg;
+pub mod log;
+pub mod model;
+pub mod param;
+pub mod reduce;
+pub mod rng;
+pub mod source;
+pub mod stats;
+
+pub use ctx::{Cancel, Ctx};
+pub use data::{Batch, Feature, Row, Target, TargetKind, X};
 pub use error::{Error, Result};
+pub use linalg::Matrix;
+pub use reduce::{Reduce, Sweep, reduce, sweep};
+pub use source::{Data, Shape, Source};

@@ -1,0 +1,272 @@
+//! What a fit is given besides data: seed, threads, where progress goes, how it is stopped, the other workers.
+
+use crate::{Error, Result, linalg::Matrix, rng};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Condvar, LazyLock, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// The circumstances of a fit. Cheap to clone; nothing global stands behind it.
+#[derive(Clone)]
+pub struct Ctx {
+    pub seed: u64,
+    threads: usize,
+    observer: Arc<dyn Observer>,
+    cancel: Cancel,
+    exchange: Arc<dyn Exchange>,
+    starts: Arc<BTreeMap<String, Matrix>>,
+}
+
+impl Default for Ctx {
+    /// Seed 0, all cores, silent, alone.
+    fn default() -> Self {
+        Ctx {
+            seed: 0,
+            threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            observer: Arc::new(Silent),
+            cancel: Cancel::default(),
+            exchange: Arc::new(Alone),
+            starts: Arc::default(),
+        }
+    }
+}
+
+impl Ctx {
+    pub fn new(seed: u64) -> Self {
+        Ctx { seed, ..Ctx::default() }
+    }
+
+    pub fn with_threads(self, threads: usize) -> Self {
+        Ctx { threads: threads.max(1), ..self }
+    }
+
+    pub fn with_observer(self, observer: impl Observer + 'static) -> Self {
+        Ctx { observer: Arc::new(observer), ..self }
+    }
+
+    pub fn with_cancel(self, cancel: Cancel) -> Self {
+        Ctx { cancel, ..self }
+    }
+
+    pub fn with_exchange(self, exchange: impl Exchange + 'static) -> Self {
+        Ctx { exchange: Arc::new(exchange), ..self }
+    }
+
+    /// Array-valued starting points (centres, means, coefficients) travel beside the parameters, by name.
+    pub fn with_start(mut self, name: &str, start: Matrix) -> Self {
+        Arc::make_mut(&mut self.starts).insert(name.into(), start);
+        self
+    }
+
+    pub fn start(&self, name: &str) -> Option<&Matrix> {
+        self.starts.get(name)
+    }
+
+    /// The same circumstances for one part of the work (a fold, a tree, a member), with a seed of its own.
+    pub fn child(&self, what: &str, index: u64) -> Ctx {
+        Ctx {
+            seed: rng::key(self.seed, what, index),
+            observer: Arc::new(Silent),
+            starts: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The random stream called (`what`, `index`).
+    pub fn rng(&self, what: &str, index: u64) -> rng::Stream {
+        rng::Stream::new(self.seed, what, index)
+    }
+
+    /// Runs `f` where parallel work may use this context's threads and no more. Work started inside such work shares them.
+    pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        if rayon::current_thread_index().is_some() && rayon::current_num_threads() == self.threads {
+            return f();
+        }
+        pool(self.threads).install(f)
+    }
+
+    pub fn check(&self) -> Result<()> {
+        if self.cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    pub fn progress(&self, event: Progress) {
+        self.observer.progress(event);
+    }
+
+    pub fn exchange(&self) -> &dyn Exchange {
+        &*self.exchange
+    }
+}
+
+/// Pools are kept: a caller that fits small models in a loop should not start threads each time.
+fn pool(threads: usize) -> Arc<rayon::ThreadPool> {
+    static POOLS: LazyLock<Mutex<BTreeMap<usize, Arc<rayon::ThreadPool>>>> = LazyLock::new(Mutex::default);
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let start = || {
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("ermine-{i}"));
+        Arc::new(builder.build().expect("the system starts threads"))
+    };
+    pools.entry(threads).or_insert_with(start).clone()
+}
+
+/// Where a fit stands.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    pub what: &'static str,
+    pub step: usize,
+    /// The last step, if it is known.
+    pub of: Option<usize>,
+    /// Objective or score at this step.
+    pub value: Option<f64>,
+}
+
+pub trait Observer: Send + Sync {
+    fn progress(&self, event: Progress);
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn progress(&self, _: Progress) {}
+}
+
+/// A flag that another thread raises to stop a fit at its next block.
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The single place where workers meet.
+pub trait Exchange: Send + Sync {
+    fn rank(&self) -> usize;
+    fn size(&self) -> usize;
+    /// Gives everyone's bytes to everyone, in the order of ranks.
+    fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>>;
+}
+
+/// No other workers.
+pub struct Alone;
+
+impl Exchange for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        Ok(vec![mine])
+    }
+}
+
+/// Workers as threads of this process, to check what holds between machines. Returns each worker's result.
+pub fn workers<R: Send>(count: usize, work: impl Fn(Arc<dyn Exchange>) -> R + Sync) -> Vec<R> {
+    let table = Arc::new(Table { state: Mutex::new(Round::new(count)), changed: Condvar::new(), count });
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..count)
+            .map(|rank| {
+                let seat = Seat { rank, table: table.clone() };
+                let work = &work;
+                scope.spawn(move || work(Arc::new(seat)))
+            })
+            .collect();
+        handles.into_iter().map(|handle| handle.join().expect("a worker panicked")).collect()
+    })
+}
+
+impl Exchange for Arc<dyn Exchange> {
+    fn rank(&self) -> usize {
+        (**self).rank()
+    }
+
+    fn size(&self) -> usize {
+        (**self).size()
+    }
+
+    fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        (**self).all_gather(mine)
+    }
+}
+
+struct Table {
+    state: Mutex<Round>,
+    changed: Condvar,
+    count: usize,
+}
+
+/// Everyone puts, everyone takes, and only then the next round begins. A worker that leaves early is noticed.
+struct Round {
+    put: Vec<Option<Vec<u8>>>,
+    taken: usize,
+    left: Option<usize>,
+}
+
+impl Round {
+    fn new(count: usize) -> Self {
+        Round { put: vec![None; count], taken: 0, left: None }
+    }
+}
+
+struct Seat {
+    rank: usize,
+    table: Arc<Table>,
+}
+
+impl Exchange for Seat {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.table.count
+    }
+
+    fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        let wait = |state, until: &dyn Fn(&Round) -> bool| {
+            let waited =
+                self.table.changed.wait_while(state, |round: &mut Round| !until(round) && round.left.is_none());
+            waited.unwrap_or_else(PoisonError::into_inner)
+        };
+        let mut state = self.table.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state = wait(state, &|round| round.put[self.rank].is_none());
+        state.put[self.rank] = Some(mine);
+        self.table.changed.notify_all();
+        state = wait(state, &|round| round.put.iter().all(Option::is_some));
+        if let (Some(rank), false) = (state.left, state.put.iter().all(Option::is_some)) {
+            return Err(Error::Worker { rank, message: "stopped before the others".into() });
+        }
+        let all = state.put.iter().flatten().cloned().collect();
+        state.taken += 1;
+        if state.taken == self.table.count {
+            state.put.fill(None);
+            state.taken = 0;
+            self.table.changed.notify_all();
+        }
+        Ok(all)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut state = self.table.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.left.get_or_insert(self.rank);
+        self.table.changed.notify_all();
+    }
+}

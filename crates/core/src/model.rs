@@ -1,0 +1,388 @@
+//! Estimators, models, and what the list knows of each.
+//!
+//! The parameter struct is the estimator. Fitting it gives a model and a log. The list holds one [`Entry`] for each, from
+//! which every door, document and test is made.
+
+use crate::{
+    Ctx, Error, Result, Source, X,
+    linalg::Matrix,
+    log::FitLog,
+    param::{Param, Params, Values},
+    source::Shape,
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::any::Any;
+
+/// Parameters that can be fitted.
+pub trait Estimator: Params {
+    type Model: Model;
+    const INFO: Info;
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>>;
+
+    /// Goes on from a model with more data or more passes (`partial_fit`, `warm_start`).
+    fn resume(&self, _model: &Self::Model, _data: &dyn Source, _ctx: &Ctx) -> Result<Fit<Self::Model>> {
+        Err(Error::Unsupported(format!("{} cannot go on from an earlier fit", Self::NAME)))
+    }
+}
+
+/// A fitted model with the story of its fit.
+pub struct Fit<M> {
+    pub model: M,
+    pub log: FitLog,
+    /// What the fit found out about its own rows (labels, out-of-bag predictions): not part of the model.
+    pub rows: Vec<(&'static str, Array)>,
+}
+
+impl<M> Fit<M> {
+    pub fn new(model: M, log: FitLog) -> Self {
+        Fit { model, log, rows: Vec::new() }
+    }
+}
+
+/// What a model computes for each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Output {
+    /// Predicted numbers, one column for each target.
+    Value,
+    /// Number of the predicted class.
+    Class,
+    /// Probability of each class or component.
+    Probability,
+    /// Score of each class; a single column (of the second class) when there are two.
+    Decision,
+    /// New features.
+    Transform,
+    /// Old features from new ones.
+    Inverse,
+    /// Number of the cluster; -1 for noise.
+    Cluster,
+    /// Log density of the row.
+    Density,
+    /// Leaf of each tree.
+    Leaf,
+    /// Standard deviation of the predicted numbers.
+    Deviation,
+}
+
+/// A fitted model: plain data that predicts and saves.
+pub trait Model: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// Columns that rows must have.
+    fn cols(&self) -> usize;
+
+    /// What it can compute, the natural prediction first, with the number of columns of each.
+    fn outputs(&self) -> Vec<(Output, usize)>;
+
+    /// Computes `output` for a block of rows into row-major `out`. The driver has checked columns, width and finiteness.
+    fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()>;
+
+    /// Named arrays for inspection: coefficients, centres. Names are scikit-learn's where it has them.
+    fn attributes(&self) -> Vec<(&'static str, Array)>;
+
+    /// Whether a model read from a file is consistent, so that predicting cannot go wrong.
+    fn check(&self) -> Result<()>;
+}
+
+/// A [`Model`] of any type.
+pub trait AnyModel: Send + Sync {
+    fn cols(&self) -> usize;
+    fn outputs(&self) -> Vec<(Output, usize)>;
+    fn predict_block(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()>;
+    fn attributes(&self) -> Vec<(&'static str, Array)>;
+    fn to_bytes(&self) -> Vec<u8>;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<M: Model> AnyModel for M {
+    fn cols(&self) -> usize {
+        Model::cols(self)
+    }
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        Model::outputs(self)
+    }
+    fn predict_block(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        Model::predict(self, x, output, out)
+    }
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        Model::attributes(self)
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a model is plain data")
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The one prediction path: rows in, matrix out, blocks in parallel. `missing` lets NaN through to models that take it.
+pub fn predict(ctx: &Ctx, model: &dyn AnyModel, x: &X, output: Output, missing: bool) -> Result<Matrix> {
+    let outputs = model.outputs();
+    let Some(&(_, width)) = outputs.iter().find(|(known, _)| *known == output) else {
+        return Err(Error::Unsupported(format!("this model has no output {output:?}")));
+    };
+    if output != Output::Inverse && x.cols() != model.cols() {
+        let found = format!("{} features, but the model was fitted with {}", x.cols(), model.cols());
+        return Err(Error::shape("x", format!("{} columns", model.cols()), found));
+    }
+    let block = crate::reduce::block_rows(x.cols()).min(1024);
+    let mut out = Matrix::zeros(x.rows(), width);
+    let run = |(i, out): (usize, &mut [f64])| {
+        ctx.check()?;
+        let first = i * block;
+        let x = x.slice(first..(first + block).min(x.rows()));
+        if !missing {
+            x.check_finite(first)?;
+        }
+        model.predict_block(&x, output, out)
+    };
+    // A single block, as one row in a server, should not pay for threads.
+    if x.rows() <= block {
+        if x.rows() > 0 && width > 0 {
+            run((0, &mut out.values))?;
+        }
+    } else if width > 0 {
+        ctx.install(|| out.values.par_chunks_mut(block * width).enumerate().try_for_each(run))?;
+    }
+    Ok(out)
+}
+
+/// A named array of any shape, for inspection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Array {
+    /// Empty for a single number.
+    pub shape: Vec<usize>,
+    pub values: Numbers,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Numbers {
+    Float(Vec<f64>),
+    Int(Vec<i64>),
+    Text(Vec<String>),
+}
+
+impl From<f64> for Array {
+    fn from(value: f64) -> Self {
+        Array { shape: vec![], values: Numbers::Float(vec![value]) }
+    }
+}
+
+impl From<usize> for Array {
+    fn from(value: usize) -> Self {
+        Array { shape: vec![], values: Numbers::Int(vec![value as i64]) }
+    }
+}
+
+impl From<&[f64]> for Array {
+    fn from(values: &[f64]) -> Self {
+        Array { shape: vec![values.len()], values: Numbers::Float(values.to_vec()) }
+    }
+}
+
+impl From<&Vec<f64>> for Array {
+    fn from(values: &Vec<f64>) -> Self {
+        values.as_slice().into()
+    }
+}
+
+impl From<Vec<i64>> for Array {
+    fn from(values: Vec<i64>) -> Self {
+        Array { shape: vec![values.len()], values: Numbers::Int(values) }
+    }
+}
+
+impl From<&Matrix> for Array {
+    fn from(matrix: &Matrix) -> Self {
+        Array { shape: vec![matrix.rows, matrix.cols], values: Numbers::Float(matrix.values.clone()) }
+    }
+}
+
+/// What kind of question a model answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Task {
+    Regression,
+    Classification,
+    Clustering,
+    /// New features from old ones.
+    Transformation,
+    /// A density, or which rows do not belong.
+    Density,
+}
+
+/// How the method goes through the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Passes {
+    /// One sum: any size, any number of workers.
+    One,
+    /// A loop of sums: any size, any number of workers.
+    Many,
+    /// All rows in memory, for this reason.
+    Memory(&'static str),
+}
+
+/// A property of the conformance suite that a model is excused from; the reason stands beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Property {
+    /// Weight 2 is the same as the row twice.
+    WeightIsRepetition,
+    /// Dense and sparse rows give the same model within rounding.
+    SparseIsDense,
+    /// A column that is constant changes nothing.
+    ConstantColumn,
+    /// One row is enough to fit, or is refused by name.
+    OneRow,
+}
+
+/// What the list knows of a model.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Info {
+    /// scikit-learn's submodule of the class.
+    pub module: &'static str,
+    pub task: Task,
+    /// The problem in symbols, one line.
+    pub objective: &'static str,
+    pub passes: Passes,
+    /// Whether it takes CSR rows as they are.
+    pub sparse: bool,
+    /// Whether it takes NaN as missing.
+    pub missing: bool,
+    /// Whether it takes categories as codes; without that they are one-hot encoded first.
+    pub categories: bool,
+    /// Whether the default preparation should bring columns to one scale.
+    pub scale: bool,
+    /// Whether it takes weights.
+    pub weights: bool,
+    /// Whether it takes several real targets.
+    pub multi_target: bool,
+    /// Whether seed matters.
+    pub random: bool,
+    pub exceptions: &'static [(Property, &'static str)],
+}
+
+impl Info {
+    /// A plain model: dense and sparse numbers, weights, one target. Override what differs.
+    pub const fn new(module: &'static str, task: Task, objective: &'static str, passes: Passes) -> Self {
+        Info {
+            module,
+            task,
+            objective,
+            passes,
+            sparse: true,
+            missing: false,
+            categories: false,
+            scale: false,
+            weights: true,
+            multi_target: false,
+            random: false,
+            exceptions: &[],
+        }
+    }
+}
+
+/// One line of the list.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub info: Info,
+    pub params: fn() -> Vec<Param>,
+    pub make: fn(&Values) -> Result<Box<dyn AnyEstimator>>,
+    pub load: fn(&[u8]) -> Result<Box<dyn AnyModel>>,
+}
+
+impl Entry {
+    pub const fn of<E: Estimator>() -> Entry {
+        Entry {
+            name: E::NAME,
+            doc: E::DOC,
+            info: E::INFO,
+            params: E::declared,
+            make: |values| Ok(Box::new(E::from_values(values)?)),
+            load: |bytes| {
+                let unreadable = || Error::Data(format!("the stored {} is not readable", E::NAME));
+                let (model, rest): (E::Model, _) = postcard::take_from_bytes(bytes).map_err(|_| unreadable())?;
+                model.check()?;
+                if rest.is_empty() { Ok(Box::new(model)) } else { Err(unreadable()) }
+            },
+        }
+    }
+}
+
+/// An [`Estimator`] of any type.
+pub trait AnyEstimator: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn info(&self) -> Info;
+    fn values(&self) -> Values;
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>>;
+    fn resume(&self, model: &dyn AnyModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>>;
+}
+
+impl<E: Estimator> AnyEstimator for E {
+    fn name(&self) -> &'static str {
+        E::NAME
+    }
+
+    fn info(&self) -> Info {
+        E::INFO
+    }
+
+    fn values(&self) -> Values {
+        Params::values(self)
+    }
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
+        check_fit(E::NAME, &E::INFO, &data.shape())?;
+        self.validate()?;
+        let Fit { model, log, rows } = Estimator::fit(self, data, ctx)?;
+        Ok(Fit { model: Box::new(model), log, rows })
+    }
+
+    fn resume(&self, model: &dyn AnyModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
+        check_fit(E::NAME, &E::INFO, &data.shape())?;
+        self.validate()?;
+        let Some(model) = model.as_any().downcast_ref::<E::Model>() else {
+            return Err(Error::Unsupported(format!("{} cannot go on from a model of another kind", E::NAME)));
+        };
+        if Model::cols(model) != data.shape().cols {
+            let found = format!("{} features, but the model was fitted with {}", data.shape().cols, Model::cols(model));
+            return Err(Error::shape("x", format!("{} columns", Model::cols(model)), found));
+        }
+        let Fit { model, log, rows } = Estimator::resume(self, model, data, ctx)?;
+        Ok(Fit { model: Box::new(model), log, rows })
+    }
+}
+
+/// What every fit refuses, in one place.
+fn check_fit(name: &str, info: &Info, shape: &Shape) -> Result<()> {
+    use crate::data::TargetKind::{Class, None, Real};
+    if shape.rows == 0 {
+        return Err(Error::Data(format!("{name}: there are no rows (0 samples) to learn from")));
+    }
+    if shape.cols == 0 {
+        return Err(Error::Data(format!("{name}: there are no columns (0 features) to learn from")));
+    }
+    if shape.sparse && !info.sparse {
+        return Err(Error::Unsupported(format!("{name} takes dense rows only")));
+    }
+    if shape.weighted && !info.weights {
+        return Err(Error::Unsupported(format!("{name} takes no weights")));
+    }
+    match (info.task, shape.target) {
+        (Task::Regression, Real(1)) | (Task::Classification, Class(2..)) => Ok(()),
+        (Task::Regression, Real(n)) if info.multi_target => {
+            if n == 0 {
+                Err(Error::Data(format!("{name}: the target has no columns")))
+            } else {
+                Ok(())
+            }
+        }
+        (Task::Regression, Real(n)) => Err(Error::Unsupported(format!("{name} takes one target, not {n}"))),
+        (Task::Regression, None | Class(_)) => Err(Error::Data(format!("{name} needs a target of numbers"))),
+        (Task::Classification, Class(n)) => {
+            Err(Error::Data(format!("{name} needs at least two classes in the target, and there is {n} class")))
+        }
+        (Task::Classification, None | Real(_)) => Err(Error::Data(format!("{name} needs a target of classes"))),
+        (Task::Clustering | Task::Transformation | Task::Density, _) => Ok(()),
+    }
+}
