@@ -255,8 +255,12 @@ pub struct Info {
     pub weights: bool,
     /// Whether it takes several real targets.
     pub multi_target: bool,
-    /// Whether seed matters.
+    /// Whether the seed matters.
     pub random: bool,
+    /// Whether x must be 0 or more (counts, shares).
+    pub non_negative: bool,
+    /// Whether the target must be above 0.
+    pub positive_target: bool,
     pub exceptions: &'static [(Property, &'static str)],
 }
 
@@ -275,6 +279,8 @@ impl Info {
             weights: true,
             multi_target: false,
             random: false,
+            non_negative: false,
+            positive_target: false,
             exceptions: &[],
         }
     }

@@ -466,6 +466,7 @@ macro_rules! params {
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
+        #[allow(non_snake_case)] // scikit-learn's names, such as C
         pub struct $name {
             $($(#[doc = $field_doc])* pub $field: $type,)*
         }

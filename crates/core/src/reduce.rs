@@ -21,6 +21,9 @@ pub trait Reduce: Sync {
     /// Adds a batch of at most [`block_rows`] rows.
     fn add(&self, stat: &mut Self::Stat, batch: &Batch) -> Result<()>;
 
+    /// Called when the last batch of a leaf was added, for statistics that keep work under way.
+    fn close(&self, _stat: &mut Self::Stat) {}
+
     /// Adds what was summed over the rows that follow.
     fn merge(&self, left: &mut Self::Stat, right: Self::Stat);
 }
@@ -34,6 +37,9 @@ pub trait Sweep: Sync {
 
     /// `cells[i]` belongs to row i of the batch.
     fn add(&self, stat: &mut Self::Stat, batch: &Batch, cells: &mut [Self::Cell]) -> Result<()>;
+
+    /// Called when the last batch of a leaf was added, for statistics that keep work under way.
+    fn close(&self, _stat: &mut Self::Stat) {}
 
     fn merge(&self, left: &mut Self::Stat, right: Self::Stat);
 }
@@ -73,6 +79,9 @@ pub fn reduce<R: Reduce>(ctx: &Ctx, source: &dyn Source, sum: &R) -> Result<R::S
         }
         fn add(&self, stat: &mut R::Stat, batch: &Batch, _: &mut [()]) -> Result<()> {
             self.0.add(stat, batch)
+        }
+        fn close(&self, stat: &mut R::Stat) {
+            self.0.close(stat);
         }
         fn merge(&self, left: &mut R::Stat, right: R::Stat) {
             self.0.merge(left, right);
@@ -171,6 +180,7 @@ impl<S: Sweep> Pass<'_, S> {
             let batch = self.source.read(start..end, &mut buffers)?;
             self.sum.add(&mut stat, &batch, &mut cells[start - first..end - first])?;
         }
+        self.sum.close(&mut stat);
         Ok(stat)
     }
 }

@@ -190,7 +190,7 @@ impl Gram {
         }
     }
 
-    /// Closes the leaf under way: from sums about its centre to scatter about its mean.
+    /// From sums about the centre of the leaf to scatter about its mean; must be called before merging or reading.
     pub fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         if open.weight == 0.0 {
@@ -208,9 +208,7 @@ impl Gram {
         self.merge(leaf);
     }
 
-    pub fn merge(&mut self, mut right: Gram) {
-        self.close();
-        right.close();
+    pub fn merge(&mut self, right: Gram) {
         self.rows += right.rows;
         let total = self.weight + right.weight;
         if total == 0.0 || right.weight == 0.0 {
@@ -285,6 +283,10 @@ impl Reduce for CrossProducts {
         Ok(())
     }
 
+    fn close(&self, stat: &mut Gram) {
+        stat.close();
+    }
+
     fn merge(&self, left: &mut Gram, right: Gram) {
         left.merge(right);
     }
@@ -328,9 +330,7 @@ mod tests {
         let scatter = |values: &[f64]| {
             let data = Data::new(X::dense(values, 3).unwrap());
             let moments = reduce(&Ctx::new(0), &data, &ColumnMoments { cols: 3 }).unwrap();
-            let mut gram = reduce(&Ctx::new(0), &data, &CrossProducts { cols: 3, targets: 0 }).unwrap();
-            gram.close();
-            (moments, gram)
+            (moments, reduce(&Ctx::new(0), &data, &CrossProducts { cols: 3, targets: 0 }).unwrap())
         };
         let ((near, near_gram), (far, far_gram)) = (scatter(&base), scatter(&far));
         for j in 0..3 {
@@ -349,9 +349,8 @@ mod tests {
         let sum = CrossProducts { cols: 2, targets: 0 };
         let weighted = Data::new(X::dense(&flat, 2).unwrap()).weights(&weights).unwrap();
         let repeated = Data::new(X::dense(&repeated, 2).unwrap());
-        let mut a = reduce(&Ctx::new(0), &weighted, &sum).unwrap();
-        let mut b = reduce(&Ctx::new(0), &repeated, &sum).unwrap();
-        (a.close(), b.close());
+        let a = reduce(&Ctx::new(0), &weighted, &sum).unwrap();
+        let b = reduce(&Ctx::new(0), &repeated, &sum).unwrap();
         for i in 0..2 {
             for j in 0..=i {
                 assert!((a.scatter[(i, j)] - b.scatter[(i, j)]).abs() < 1e-12);
@@ -373,11 +372,7 @@ mod tests {
         let sparse = Data::new(X::csr(&starts, &columns, &values, 4).unwrap());
         let dense = Data::new(X::dense(&dense, 4).unwrap());
         let moments = |data: &Data| reduce(&Ctx::new(0), data, &ColumnMoments { cols: 4 }).unwrap();
-        let gram = |data: &Data| {
-            let mut gram = reduce(&Ctx::new(0), data, &CrossProducts { cols: 4, targets: 0 }).unwrap();
-            gram.close();
-            gram
-        };
+        let gram = |data: &Data| reduce(&Ctx::new(0), data, &CrossProducts { cols: 4, targets: 0 }).unwrap();
         for j in 0..4 {
             assert!((moments(&dense).scatter[j] - moments(&sparse).scatter[j]).abs() < 1e-12);
             for i in j..4 {

@@ -1,0 +1,598 @@
+//! k-means: `min_c sum_i w_i min_k ||x_i - c_k||^2`.
+//!
+//! Lloyd's algorithm (1982): every row to its nearest centre, every centre to the mean of its rows, until nothing moves. Both
+//! steps are one sum. The start is greedy k-means++ (Arthur and Vassilvitskii 2007): a few candidates drawn with probability
+//! proportional to the squared distance, the best kept. An empty cluster takes over the row farthest from its centre.
+//!
+//! Cost O(n k d) a pass, by blocked matrix products: ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2 with centres taken about the mean of the
+//! data, so that an offset costs no digits. Not a global optimum: several starts are tried and the best is kept.
+
+use crate::{
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Stop, Task, X,
+    core::{
+        Batch, Reduce, Sweep, choice,
+        ctx::Progress,
+        kernel,
+        param::at_least,
+        param::log,
+        params, reduce,
+        reduce::{leaf_rows, sweep},
+        stats::{ColumnMoments, Moments},
+    },
+};
+use serde::{Deserialize, Serialize};
+
+choice! {
+    /// How the first centres are chosen.
+    pub enum Init {
+        /// Greedy k-means++.
+        PlusPlus = "k-means++",
+        /// Rows drawn at random.
+        Random = "random",
+    }
+}
+
+choice! {
+    /// How many starts.
+    pub enum Starts: usize where at_least(1.0) => {
+        /// One for k-means++, which rarely misses; ten for random starts.
+        Auto = "auto",
+    }
+}
+
+params! {
+    /// Groups rows around k centres. Give the array `init` to start from centres of your own.
+    pub struct KMeans {
+        /// How many clusters.
+        n_clusters: usize = 8, at_least(1.0), log(2.0, 64.0);
+        /// How the first centres are chosen, unless they are given as an array.
+        init: Init = Init::PlusPlus;
+        /// How many starts; the best result is kept.
+        n_init: Starts = Starts::Auto;
+        /// Most passes of one start.
+        max_iter: usize = 300, at_least(1.0);
+        /// Stop when the squared move of all centres is below this share of the mean variance of the columns.
+        tol: f64 = 1e-4, at_least(0.0);
+    }
+}
+
+impl Estimator for KMeans {
+    type Model = KMeansModel;
+
+    const INFO: Info = Info {
+        scale: true,
+        random: true,
+        ..Info::new("cluster", Task::Clustering, "min_c sum_i min_k ||x_i - c_k||^2", Passes::Many)
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {
+        let shape = data.shape();
+        let k = self.n_clusters;
+        if k > shape.rows {
+            return Err(Error::Data(format!(
+                "KMeans: n_clusters={k} is more than the {} rows (n_samples)",
+                shape.rows
+            )));
+        }
+        let moments = reduce(ctx, data, &ColumnMoments { cols: shape.cols })?;
+        let problem = Problem { data, params: self, moments };
+        let given = ctx.start("init");
+        if let Some(given) = given {
+            if (given.rows, given.cols) != (k, shape.cols) {
+                let found = format!("{} x {}", given.rows, given.cols);
+                return Err(Error::shape("init", format!("{k} x {} centres", shape.cols), found));
+            }
+        }
+        let starts = match (given, self.n_init, self.init) {
+            (Some(_), _, _) | (_, Starts::Auto, Init::PlusPlus) => 1,
+            (_, Starts::Auto, Init::Random) => 10,
+            (_, Starts::Number(starts), _) => starts,
+        };
+        let mut best: Option<Run> = None;
+        for start in 0..starts {
+            let centres = match given {
+                Some(given) => given.clone(),
+                None => problem.first_centres(ctx, start as u64)?,
+            };
+            let run = problem.lloyd(ctx, centres)?;
+            if best.as_ref().is_none_or(|best| run.inertia < best.inertia) {
+                best = Some(run);
+            }
+        }
+        Ok(best.expect("at least one start").into_fit(problem.moments.mean))
+    }
+}
+
+struct Problem<'a> {
+    data: &'a dyn Source,
+    params: &'a KMeans,
+    moments: Moments,
+}
+
+struct Run {
+    centres: Matrix,
+    inertia: f64,
+    labels: Vec<i64>,
+    path: Vec<f64>,
+    stop: Stop,
+    notes: Vec<String>,
+}
+
+impl Run {
+    fn into_fit(self, mean: Vec<f64>) -> Fit<KMeansModel> {
+        let certificate = FitLog::monotone(&self.path);
+        let log =
+            FitLog { passes: self.path.len(), stop: self.stop, objective: self.path, certificate, notes: self.notes };
+        let mut fit = Fit::new(KMeansModel { centres: self.centres, inertia: self.inertia, mean }, log);
+        fit.rows.push(("labels_", self.labels.into()));
+        fit
+    }
+}
+
+impl Problem<'_> {
+    fn lloyd(&self, ctx: &Ctx, mut centres: Matrix) -> Result<Run> {
+        let held = self.data.held().len();
+        let mut labels = vec![u32::MAX; held];
+        let mean_variance = (0..centres.cols).map(|j| self.moments.variance(j)).sum::<f64>() / centres.cols as f64;
+        let tolerance = self.params.tol * mean_variance;
+        let (mut path, mut notes) = (Vec::new(), Vec::new());
+        let mut stop = Stop::MaxIter;
+        for pass in 0..self.params.max_iter {
+            let assign = Assign::new(&centres, &self.moments.mean);
+            let mut sums = sweep(ctx, self.data, &assign, &mut labels)?;
+            path.push(sums.inertia);
+            let empty = sums.weight.iter().filter(|&&weight| weight == 0.0).count();
+            if empty > 0 {
+                let farthest = sweep(ctx, self.data, &Farthest { centres: &centres, count: empty }, &mut labels)?;
+                notes.push(format!(
+                    "pass {}: {} of {empty} empty clusters took over far rows",
+                    pass + 1,
+                    farthest.len()
+                ));
+                sums.refill(&farthest);
+            }
+            let next = sums.centres(&centres);
+            let shift: f64 = next.values.iter().zip(&centres.values).map(|(a, b)| (a - b) * (a - b)).sum();
+            ctx.progress(Progress {
+                what: "k-means",
+                step: pass + 1,
+                of: Some(self.params.max_iter),
+                value: Some(sums.inertia),
+            });
+            centres = next;
+            if sums.changed == 0 || shift <= tolerance {
+                stop = Stop::Converged;
+                break;
+            }
+        }
+        // Labels and inertia of the centres that are returned.
+        let last = sweep(ctx, self.data, &Assign::new(&centres, &self.moments.mean), &mut labels)?;
+        path.push(last.inertia);
+        let labels = labels.into_iter().map(i64::from).collect();
+        Ok(Run { centres, inertia: last.inertia, labels, path, stop, notes })
+    }
+
+    fn first_centres(&self, ctx: &Ctx, start: u64) -> Result<Matrix> {
+        let shape = self.data.shape();
+        let k = self.params.n_clusters;
+        let mut rng = ctx.rng("k-means start", start);
+        if self.params.init == Init::Random {
+            // Distinct rows, the first k of a shuffle that is never written out in full.
+            let mut chosen = std::collections::BTreeSet::new();
+            while chosen.len() < k {
+                chosen.insert(rng.below(shape.rows));
+            }
+            let mut chosen: Vec<usize> = chosen.into_iter().collect();
+            rng.shuffle(&mut chosen);
+            return self.rows(ctx, &chosen);
+        }
+        let candidates = 2 + (k as f64).ln() as usize;
+        let mut centres = Matrix::zeros(0, shape.cols);
+        // Squared distance of each row to the nearest centre so far.
+        let mut nearest = vec![f64::INFINITY; self.data.held().len()];
+        let leaf = leaf_rows(&shape);
+        while centres.rows < k {
+            let draws: Vec<f64> = (0..if centres.rows == 0 { 1 } else { candidates }).map(|_| rng.uniform()).collect();
+            // First the leaf, by the sums of all leaves, then the row inside it.
+            let masses = sweep(ctx, self.data, &Masses { leaf }, &mut nearest)?;
+            let mut picks = Vec::new();
+            for draw in draws {
+                let total: f64 = masses.iter().map(|(_, mass)| mass).sum();
+                let mut left = draw * total;
+                let mut at = masses.iter().copied().filter(|(_, mass)| *mass > 0.0).next_back().unwrap_or((0, 0.0));
+                for &(first, mass) in &masses {
+                    if left < mass {
+                        at = (first, left);
+                        break;
+                    }
+                    left -= mass;
+                }
+                picks.push(at);
+            }
+            let (rows, _) = sweep(ctx, self.data, &Pick { leaf, picks: &picks }, &mut nearest)?;
+            let rows: Vec<usize> = rows.into_iter().enumerate().map(|(i, row)| row.unwrap_or(picks[i].0)).collect();
+            let points = self.rows(ctx, &rows)?;
+            let potentials = sweep(ctx, self.data, &Potential { points: &points }, &mut nearest)?;
+            let best = (0..points.rows).min_by(|&a, &b| potentials[a].total_cmp(&potentials[b])).unwrap_or(0);
+            sweep(ctx, self.data, &Lower { centre: points.row(best) }, &mut nearest)?;
+            centres.values.extend_from_slice(points.row(best));
+            centres.rows += 1;
+        }
+        Ok(centres)
+    }
+
+    /// Copies of rows by number, wherever they are held.
+    fn rows(&self, ctx: &Ctx, wanted: &[usize]) -> Result<Matrix> {
+        let found = reduce(ctx, self.data, &Rows { wanted })?;
+        let mut out = Matrix::zeros(wanted.len(), self.data.shape().cols);
+        for (at, row) in found {
+            out.row_mut(at).copy_from_slice(&row);
+        }
+        Ok(out)
+    }
+}
+
+/// Every row to its nearest centre, and the sums that move the centres.
+struct Assign<'a> {
+    centres: &'a Matrix,
+    /// `-2 (c - m)`, one column for each centre, m the mean of the data.
+    shifted: Matrix,
+    /// `||c - m||^2 + 2 m.(c - m)`, so that shifted and offset give `||x - c||^2 - ||x - m||^2` without large numbers.
+    offset: Vec<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sums {
+    inertia: f64,
+    changed: usize,
+    weight: Vec<f64>,
+    /// Sum of the rows of each cluster.
+    sum: Matrix,
+    #[serde(skip)]
+    products: Vec<f64>,
+}
+
+impl<'a> Assign<'a> {
+    fn new(centres: &'a Matrix, mean: &[f64]) -> Self {
+        let shifted = Matrix::from_fn(centres.cols, centres.rows, |j, c| -2.0 * (centres[(c, j)] - mean[j]));
+        let offset = (0..centres.rows)
+            .map(|c| (0..centres.cols).map(|j| (centres[(c, j)] - mean[j]) * (centres[(c, j)] + mean[j])).sum())
+            .collect();
+        Assign { centres, shifted, offset }
+    }
+}
+
+impl Sums {
+    /// Gives each empty cluster one of the farthest rows.
+    fn refill(&mut self, farthest: &[Far]) {
+        let empty: Vec<usize> = (0..self.weight.len()).filter(|&c| self.weight[c] == 0.0).collect();
+        for (&cluster, far) in empty.iter().zip(farthest) {
+            self.weight[far.cluster] -= far.weight;
+            self.weight[cluster] += far.weight;
+            kernel::add_scaled(-far.weight, &far.values, self.sum.row_mut(far.cluster));
+            kernel::add_scaled(far.weight, &far.values, self.sum.row_mut(cluster));
+        }
+    }
+
+    fn centres(&self, old: &Matrix) -> Matrix {
+        Matrix::from_fn(old.rows, old.cols, |c, j| match self.weight[c] > 0.0 {
+            true => self.sum[(c, j)] / self.weight[c],
+            false => old[(c, j)],
+        })
+    }
+}
+
+impl Sweep for Assign<'_> {
+    type Stat = Sums;
+    type Cell = u32;
+
+    fn zero(&self) -> Sums {
+        let (k, cols) = (self.centres.rows, self.centres.cols);
+        Sums { inertia: 0.0, changed: 0, weight: vec![0.0; k], sum: Matrix::zeros(k, cols), products: Vec::new() }
+    }
+
+    fn add(&self, stat: &mut Sums, batch: &Batch, labels: &mut [u32]) -> Result<()> {
+        let k = self.centres.rows;
+        // Products of a sheet of rows with all centres stay in the cache until the nearest is found.
+        let sheet = (16384 / k).clamp(16, 256);
+        for first in (0..batch.rows()).step_by(sheet) {
+            let part = batch.slice(first..(first + sheet).min(batch.rows()));
+            stat.products.resize(part.rows() * k, 0.0);
+            part.x.times_matrix(&self.shifted.values, k, &mut stat.products);
+            let labels = &mut labels[first..first + part.rows()];
+            kernel::vectorised(|| {
+                for (i, products) in stat.products.chunks_exact(k).enumerate() {
+                    let nearest = nearest(products, &self.offset) as u32;
+                    stat.changed += usize::from(labels[i] != nearest);
+                    labels[i] = nearest;
+                }
+            });
+            for i in 0..part.rows() {
+                let (c, weight, row) = (labels[i] as usize, part.weight(i), part.x.row(i));
+                stat.inertia += weight * row.distance2(self.centres.row(c));
+                stat.weight[c] += weight;
+                row.add_to(weight, stat.sum.row_mut(c));
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Sums, right: Sums) {
+        left.inertia += right.inertia;
+        left.changed += right.changed;
+        kernel::add_scaled(1.0, &right.weight, &mut left.weight);
+        kernel::add_scaled(1.0, &right.sum.values, &mut left.sum.values);
+    }
+}
+
+/// The first k with the smallest `products[k] + offset[k]`: the smallest value by eight lanes, then its place.
+#[inline(always)]
+fn nearest(products: &[f64], offset: &[f64]) -> usize {
+    let mut least = [f64::INFINITY; 8];
+    let (p, o) = (products.chunks_exact(8), offset.chunks_exact(8));
+    let mut smallest = f64::INFINITY;
+    for (p, o) in p.remainder().iter().zip(o.remainder()) {
+        smallest = if p + o < smallest { p + o } else { smallest };
+    }
+    for (p, o) in p.zip(o) {
+        for lane in 0..8 {
+            let score = p[lane] + o[lane];
+            least[lane] = if score < least[lane] { score } else { least[lane] };
+        }
+    }
+    for value in least {
+        smallest = if value < smallest { value } else { smallest };
+    }
+    products.iter().zip(offset).position(|(p, o)| p + o == smallest).unwrap_or(0)
+}
+
+/// A row far from its centre.
+#[derive(Clone, Serialize, Deserialize)]
+struct Far {
+    distance: f64,
+    row: usize,
+    cluster: usize,
+    weight: f64,
+    values: Vec<f64>,
+}
+
+/// The `count` rows farthest from their centres, the first of equals first.
+struct Farthest<'a> {
+    centres: &'a Matrix,
+    count: usize,
+}
+
+impl Farthest<'_> {
+    fn keep(&self, far: &mut Vec<Far>) {
+        far.sort_by(|a, b| b.distance.total_cmp(&a.distance).then(a.row.cmp(&b.row)));
+        far.truncate(self.count);
+    }
+}
+
+impl Sweep for Farthest<'_> {
+    type Stat = Vec<Far>;
+    type Cell = u32;
+
+    fn zero(&self) -> Vec<Far> {
+        Vec::new()
+    }
+
+    fn add(&self, stat: &mut Vec<Far>, batch: &Batch, labels: &mut [u32]) -> Result<()> {
+        for i in 0..batch.rows() {
+            let (row, cluster, weight) = (batch.x.row(i), labels[i] as usize, batch.weight(i));
+            let distance = row.distance2(self.centres.row(cluster));
+            let near = stat.len() == self.count && stat.last().is_some_and(|last| distance <= last.distance);
+            if distance == 0.0 || weight == 0.0 || near {
+                continue;
+            }
+            let mut values = vec![0.0; self.centres.cols];
+            row.add_to(1.0, &mut values);
+            stat.push(Far { distance, row: batch.first + i, cluster, weight, values });
+            self.keep(stat);
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<Far>, right: Vec<Far>) {
+        left.extend(right);
+        self.keep(left);
+    }
+}
+
+/// The mass w d^2 of each leaf that has any, for drawing a row in proportion to it. Before the first centre, w alone.
+struct Masses {
+    leaf: usize,
+}
+
+fn mass(weight: f64, nearest: f64) -> f64 {
+    if nearest.is_infinite() { weight } else { weight * nearest }
+}
+
+impl Sweep for Masses {
+    /// First row and mass of each leaf, in order.
+    type Stat = Vec<(usize, f64)>;
+    type Cell = f64;
+
+    fn zero(&self) -> Self::Stat {
+        Vec::new()
+    }
+
+    fn add(&self, stat: &mut Self::Stat, batch: &Batch, nearest: &mut [f64]) -> Result<()> {
+        let total: f64 = nearest.iter().enumerate().map(|(i, d)| mass(batch.weight(i), *d)).sum();
+        match stat.last_mut() {
+            Some(leaf) => leaf.1 += total,
+            None => stat.push((batch.first / self.leaf * self.leaf, total)),
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Self::Stat, right: Self::Stat) {
+        left.extend(right);
+    }
+}
+
+/// The rows where the running mass of their leaf passes what was drawn.
+struct Pick<'a> {
+    leaf: usize,
+    /// First row of the leaf, and the mass inside it.
+    picks: &'a [(usize, f64)],
+}
+
+impl Sweep for Pick<'_> {
+    /// The row of each pick, and the mass of each leaf under way.
+    type Stat = (Vec<Option<usize>>, f64);
+    type Cell = f64;
+
+    fn zero(&self) -> Self::Stat {
+        (vec![None; self.picks.len()], 0.0)
+    }
+
+    fn add(&self, (rows, mass_so_far): &mut Self::Stat, batch: &Batch, nearest: &mut [f64]) -> Result<()> {
+        let leaf = batch.first / self.leaf * self.leaf;
+        if self.picks.iter().all(|pick| pick.0 != leaf) {
+            return Ok(());
+        }
+        for (i, d) in nearest.iter().enumerate() {
+            *mass_so_far += mass(batch.weight(i), *d);
+            for (pick, row) in self.picks.iter().zip(rows.iter_mut()) {
+                if pick.0 == leaf && row.is_none() && *mass_so_far > pick.1 {
+                    *row = Some(batch.first + i);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Self::Stat, right: Self::Stat) {
+        for (left, right) in left.0.iter_mut().zip(right.0) {
+            *left = left.or(right);
+        }
+    }
+}
+
+/// What the sum of squared distances would be with each of some points as the next centre.
+struct Potential<'a> {
+    points: &'a Matrix,
+}
+
+impl Sweep for Potential<'_> {
+    type Stat = Vec<f64>;
+    type Cell = f64;
+
+    fn zero(&self) -> Vec<f64> {
+        vec![0.0; self.points.rows]
+    }
+
+    fn add(&self, stat: &mut Vec<f64>, batch: &Batch, nearest: &mut [f64]) -> Result<()> {
+        for (i, row) in batch.x.iter().enumerate() {
+            for (point, sum) in stat.iter_mut().enumerate() {
+                *sum += batch.weight(i) * row.distance2(self.points.row(point)).min(nearest[i]);
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
+        kernel::add_scaled(1.0, &right, left);
+    }
+}
+
+/// Lowers the distance of every row to the nearest centre by one more centre.
+struct Lower<'a> {
+    centre: &'a [f64],
+}
+
+impl Sweep for Lower<'_> {
+    type Stat = ();
+    type Cell = f64;
+
+    fn zero(&self) {}
+
+    fn add(&self, _: &mut (), batch: &Batch, nearest: &mut [f64]) -> Result<()> {
+        for (row, nearest) in batch.x.iter().zip(nearest) {
+            *nearest = nearest.min(row.distance2(self.centre));
+        }
+        Ok(())
+    }
+
+    fn merge(&self, _: &mut (), _: ()) {}
+}
+
+/// Copies of some rows: (place among the wanted, values).
+struct Rows<'a> {
+    wanted: &'a [usize],
+}
+
+impl Reduce for Rows<'_> {
+    type Stat = Vec<(usize, Vec<f64>)>;
+
+    fn zero(&self) -> Self::Stat {
+        Vec::new()
+    }
+
+    fn add(&self, stat: &mut Self::Stat, batch: &Batch) -> Result<()> {
+        let here = batch.first..batch.first + batch.rows();
+        for (at, row) in self.wanted.iter().enumerate().filter(|(_, row)| here.contains(row)) {
+            let mut values = vec![0.0; batch.x.cols()];
+            batch.x.row(row - batch.first).add_to(1.0, &mut values);
+            stat.push((at, values));
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Self::Stat, right: Self::Stat) {
+        left.extend(right);
+    }
+}
+
+/// Centres, and how tight the rows of the fit were around them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KMeansModel {
+    pub centres: Matrix,
+    pub inertia: f64,
+    /// Mean of the fitted rows, about which distances are computed.
+    pub mean: Vec<f64>,
+}
+
+impl Model for KMeansModel {
+    fn cols(&self) -> usize {
+        self.centres.cols
+    }
+
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        vec![(Output::Cluster, 1), (Output::Transform, self.centres.rows)]
+    }
+
+    fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        match output {
+            Output::Transform => {
+                for (row, out) in x.iter().zip(out.chunks_exact_mut(self.centres.rows)) {
+                    for (c, out) in out.iter_mut().enumerate() {
+                        *out = row.distance2(self.centres.row(c)).sqrt();
+                    }
+                }
+            }
+            // The very sums of the last pass of the fit, so that predicting the fitted rows gives their labels.
+            _ => {
+                let assign = Assign::new(&self.centres, &self.mean);
+                let mut products = vec![0.0; x.rows() * self.centres.rows];
+                x.times_matrix(&assign.shifted.values, self.centres.rows, &mut products);
+                for (out, products) in out.iter_mut().zip(products.chunks_exact(self.centres.rows)) {
+                    *out = nearest(products, &assign.offset) as f64;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        vec![("cluster_centers_", (&self.centres).into()), ("inertia_", self.inertia.into())]
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.centres.is_consistent() && self.centres.rows > 0 && self.mean.len() == self.centres.cols {
+            return Ok(());
+        }
+        Err(Error::shape("stored centres", format!("{} x {}", self.centres.rows, self.centres.cols), self.mean.len()))
+    }
+}

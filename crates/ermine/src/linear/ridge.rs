@@ -1,0 +1,41 @@
+//! Least squares with an L2 penalty: `min_{W,b} sum_i w_i ||y_i - W x_i - b||^2 + alpha ||W||^2`, the intercept free. It is the
+//! most probable W under a normal prior of variance sigma^2 / alpha. The work is in [`least_squares`].
+
+use super::LinearModel;
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        param::{at_least, log},
+        params,
+    },
+    engine::least_squares,
+};
+
+params! {
+    /// Linear least squares with an L2 penalty, which keeps coefficients small and stable where columns are correlated.
+    pub struct Ridge {
+        /// Strength of the penalty; 0 is ordinary least squares.
+        alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
+        /// Whether to fit an intercept, which is not penalised.
+        fit_intercept: bool = true;
+    }
+}
+
+impl Estimator for Ridge {
+    type Model = LinearModel;
+
+    const INFO: Info = Info {
+        multi_target: true,
+        scale: true,
+        ..Info::new(
+            "linear_model",
+            Task::Regression,
+            "min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2",
+            Passes::One,
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
+        least_squares::fit(data, ctx, self.alpha, self.fit_intercept)
+    }
+}
