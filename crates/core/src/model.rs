@@ -251,6 +251,8 @@ pub struct Info {
     pub categories: bool,
     /// Whether the default preparation should bring columns to one scale.
     pub scale: bool,
+    /// Whether one-hot columns should leave out a level, because dependent columns have no single best coefficient.
+    pub reference_level: bool,
     /// Whether it takes weights.
     pub weights: bool,
     /// Whether it takes several real targets.
@@ -276,6 +278,7 @@ impl Info {
             missing: false,
             categories: false,
             scale: false,
+            reference_level: false,
             weights: true,
             multi_target: false,
             random: false,

@@ -17,6 +17,7 @@
 pub mod cluster;
 pub mod engine;
 pub mod linear;
+pub mod prepare;
 
 pub use ermine_core as core;
 pub use ermine_core::{

@@ -17,6 +17,7 @@ impl Estimator for LinearRegression {
 
     const INFO: Info = Info {
         multi_target: true,
+        reference_level: true,
         ..Info::new("linear_model", Task::Regression, "min_{w,b} sum_i (y_i - w.x_i - b)^2", Passes::One)
     };
 

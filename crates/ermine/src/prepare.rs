@@ -1,0 +1,396 @@
+//! The default preparation: raw columns (numbers with NaN, categories as codes) into what a model can take.
+//!
+//! | column | becomes |
+//! | --- | --- |
+//! | number | missing filled with the mean; brought to mean 0 and deviation 1 where the model wants that |
+//! | category | one column of 0 and 1 for each level; a missing or never seen level is all zeros |
+//!
+//! Models that take NaN or codes themselves get them as they are. What is learnt is one sum over the rows, so a preparation
+//! comes out the same from memory, disk and shards, and it is learnt inside a fold like any model.
+
+use crate::{
+    Ctx, Error, Feature, Info, Matrix, Result, Source, X,
+    core::{
+        Batch, Reduce,
+        data::Row,
+        reduce,
+        source::{Buffers, Shape},
+        stats::Moments,
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// What the model at the end wants.
+#[derive(Clone, Copy, Debug)]
+pub struct Wants {
+    pub scale: bool,
+    /// Leave out the first level of each category.
+    pub reference_level: bool,
+    pub takes_missing: bool,
+    pub takes_categories: bool,
+    pub takes_sparse: bool,
+}
+
+impl From<&Info> for Wants {
+    fn from(info: &Info) -> Self {
+        Wants {
+            scale: info.scale,
+            reference_level: info.reference_level,
+            takes_missing: info.missing,
+            takes_categories: info.categories,
+            takes_sparse: info.sparse,
+        }
+    }
+}
+
+/// A learnt preparation: plain data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preparation {
+    steps: Vec<Step>,
+    sparse: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Step {
+    /// As it is.
+    Keep(Feature),
+    /// `(x - centre) / scale`, NaN becoming `fill` first.
+    Number { fill: f64, centre: f64, scale: f64 },
+    /// One column for each level from `first` on.
+    Levels { first: u32, levels: u32 },
+}
+
+impl Step {
+    fn width(&self) -> usize {
+        match *self {
+            Step::Levels { first, levels } => (levels - first) as usize,
+            _ => 1,
+        }
+    }
+}
+
+/// What a prepared column is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Origin {
+    /// Raw column.
+    pub column: usize,
+    /// Level, if the column was a category and is not any more.
+    pub level: Option<u32>,
+}
+
+impl Preparation {
+    /// Learns from raw rows.
+    pub fn fit(data: &dyn Source, ctx: &Ctx, wants: &Wants) -> Result<Preparation> {
+        let shape = data.shape();
+        let features = match data.features() {
+            [] => vec![Feature::Number; shape.cols],
+            features => features.to_vec(),
+        };
+        let moments = reduce(ctx, data, &PresentMoments { features: &features })?;
+        let steps = features.iter().zip(&moments);
+        let steps = steps.map(|(feature, moments)| match *feature {
+            Feature::Category { .. } if wants.takes_categories => Step::Keep(*feature),
+            Feature::Category { levels } => {
+                Step::Levels { first: u32::from(wants.reference_level && levels > 1), levels }
+            }
+            Feature::Number if wants.takes_missing && !wants.scale => Step::Keep(Feature::Number),
+            Feature::Number => Step::Number {
+                fill: moments.mean[0],
+                centre: if wants.scale { moments.mean[0] } else { 0.0 },
+                scale: if wants.scale && moments.weight > 0.0 { moments.scale(0) } else { 1.0 },
+            },
+        });
+        let steps: Vec<Step> = steps.collect();
+        let width: usize = steps.iter().map(Step::width).sum();
+        // Sparse rows pay when most columns are levels that a row does not have.
+        let sparse = wants.takes_sparse && width > 64 && steps.len() * 4 < width;
+        Ok(Preparation { steps, sparse })
+    }
+
+    /// Raw columns.
+    pub fn inputs(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Prepared columns.
+    pub fn outputs(&self) -> usize {
+        self.steps.iter().map(Step::width).sum()
+    }
+
+    /// What each prepared column is made of.
+    pub fn origins(&self) -> Vec<Origin> {
+        let mut origins = Vec::new();
+        for (column, step) in self.steps.iter().enumerate() {
+            match *step {
+                Step::Levels { first, levels } => {
+                    origins.extend((first..levels).map(|level| Origin { column, level: Some(level) }));
+                }
+                _ => origins.push(Origin { column, level: None }),
+            }
+        }
+        origins
+    }
+
+    /// What each prepared column means.
+    pub fn features(&self) -> Vec<Feature> {
+        let mut features = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Keep(feature) => features.push(*feature),
+                step => features.extend(std::iter::repeat_n(Feature::Number, step.width())),
+            }
+        }
+        features
+    }
+
+    /// The scale and centre that a coefficient of a prepared column refers to; `None` for levels and kept columns.
+    pub fn scaling(&self, column: usize) -> Option<(f64, f64)> {
+        match self.steps[column] {
+            Step::Number { centre, scale, .. } => Some((centre, scale)),
+            _ => None,
+        }
+    }
+
+    /// Whether a preparation read from a file is what it says.
+    pub fn check(&self) -> Result<()> {
+        let sound = |step: &Step| match *step {
+            Step::Levels { first, levels } => first <= levels && levels <= 1 << 24,
+            Step::Number { fill, centre, scale } => fill.is_finite() && centre.is_finite() && scale.is_finite(),
+            Step::Keep(_) => true,
+        };
+        if self.steps.iter().all(sound) { Ok(()) } else { Err(Error::Data("the stored preparation is damaged".into())) }
+    }
+
+    /// Calls `put(column, value)` for each value of a prepared row that may differ from zero.
+    #[inline(always)]
+    fn each(&self, row: &[f64], mut put: impl FnMut(usize, f64)) {
+        let mut at = 0;
+        for (step, &value) in self.steps.iter().zip(row) {
+            match *step {
+                Step::Keep(_) => put(at, value),
+                Step::Number { fill, centre, scale } => {
+                    put(at, (if value.is_nan() { fill } else { value } - centre) / scale);
+                }
+                Step::Levels { first, levels } => {
+                    if value >= f64::from(first) && value < f64::from(levels) {
+                        put(at + value as usize - first as usize, 1.0);
+                    }
+                }
+            }
+            at += step.width();
+        }
+    }
+
+    /// Prepared rows. Infinite values and NaN that nothing can be done about are left for the model to refuse.
+    pub fn apply(&self, x: &X) -> Result<Prepared> {
+        if x.cols() != self.inputs() {
+            return Err(Error::shape("rows", format!("{} columns", self.inputs()), x.cols()));
+        }
+        let width = self.outputs();
+        let mut buffer = vec![0.0; x.cols()];
+        if self.sparse {
+            let mut csr = Prepared::Sparse { starts: vec![0], columns: Vec::new(), values: Vec::new(), cols: width };
+            let Prepared::Sparse { starts, columns, values, .. } = &mut csr else { unreachable!("just made") };
+            for row in x.iter() {
+                self.each(raw(row, &mut buffer), |j, value| {
+                    if value != 0.0 {
+                        columns.push(j as u32);
+                        values.push(value);
+                    }
+                });
+                starts.push(values.len());
+            }
+            return Ok(csr);
+        }
+        let mut out = Matrix::zeros(x.rows(), width);
+        self.fill(x, &mut out.values, &mut buffer);
+        Ok(Prepared::Dense(out))
+    }
+
+    fn fill(&self, x: &X, out: &mut [f64], buffer: &mut [f64]) {
+        for (row, out) in x.iter().zip(out.chunks_exact_mut(self.outputs().max(1))) {
+            self.each(raw(row, buffer), |j, value| out[j] = value);
+        }
+    }
+}
+
+fn raw<'a>(row: Row<'a>, buffer: &'a mut [f64]) -> &'a [f64] {
+    match row {
+        Row::Dense(row) => row,
+        sparse => {
+            buffer.fill(0.0);
+            sparse.for_each(|j, value| buffer[j] = value);
+            buffer
+        }
+    }
+}
+
+/// Prepared rows that own their numbers.
+pub enum Prepared {
+    Dense(Matrix),
+    Sparse { starts: Vec<usize>, columns: Vec<u32>, values: Vec<f64>, cols: usize },
+}
+
+impl Prepared {
+    pub fn x(&self) -> Result<X<'_>> {
+        match self {
+            Prepared::Dense(matrix) => X::dense(&matrix.values, matrix.cols),
+            Prepared::Sparse { starts, columns, values, cols } => X::csr(starts, columns, values, *cols),
+        }
+    }
+}
+
+/// A source whose rows are prepared as they are read, for rows that do not fit in memory.
+pub struct PreparedSource<'a> {
+    pub raw: &'a dyn Source,
+    pub preparation: &'a Preparation,
+    features: Vec<Feature>,
+}
+
+impl<'a> PreparedSource<'a> {
+    pub fn new(raw: &'a dyn Source, preparation: &'a Preparation) -> Self {
+        PreparedSource { raw, preparation, features: preparation.features() }
+    }
+}
+
+impl Source for PreparedSource<'_> {
+    fn shape(&self) -> Shape {
+        Shape { cols: self.preparation.outputs(), sparse: false, ..self.raw.shape() }
+    }
+
+    fn held(&self) -> Range<usize> {
+        self.raw.held()
+    }
+
+    fn read<'b>(&'b self, rows: Range<usize>, buffers: &'b mut Buffers) -> Result<Batch<'b>> {
+        let width = self.preparation.outputs();
+        let mut prepared = vec![0.0; rows.len() * width];
+        {
+            let batch = self.raw.read(rows.clone(), buffers)?;
+            self.preparation.fill(&batch.x, &mut prepared, &mut vec![0.0; self.preparation.inputs()]);
+            // A source that lends keeps its target; one that copies has put it into the buffers already.
+            if let Some(whole) = self.raw.memory() {
+                let first = rows.start - self.held().start;
+                let batch = whole.slice(first..first + rows.len());
+                buffers.x = prepared;
+                return Ok(Batch { x: X::dense(&buffers.x, width)?, ..batch });
+            }
+        }
+        buffers.x = prepared;
+        let y = match self.raw.shape().target {
+            crate::core::TargetKind::None => crate::Target::None,
+            crate::core::TargetKind::Real(cols) => crate::Target::Real { values: &buffers.y, cols },
+            crate::core::TargetKind::Class(classes) => crate::Target::Class { codes: &buffers.codes, classes },
+        };
+        let weights = self.raw.shape().weighted.then_some(&buffers.weights[..]);
+        Ok(Batch { x: X::dense(&buffers.x, width)?, y, weights, first: rows.start })
+    }
+
+    fn features(&self) -> &[Feature] {
+        &self.features
+    }
+}
+
+/// Moments of each column over the rows where it is present.
+struct PresentMoments<'a> {
+    features: &'a [Feature],
+}
+
+impl Reduce for PresentMoments<'_> {
+    type Stat = Vec<Moments>;
+
+    fn zero(&self) -> Vec<Moments> {
+        vec![Moments::new(1); self.features.len()]
+    }
+
+    fn add(&self, stat: &mut Vec<Moments>, batch: &Batch) -> Result<()> {
+        let (mut present, mut weights) = (Vec::new(), Vec::new());
+        let dense;
+        let x = match batch.x {
+            X::Dense(x) => x.values,
+            X::Sparse(_) => {
+                dense = batch.x.to_matrix();
+                &dense.values
+            }
+        };
+        for (j, moments) in stat.iter_mut().enumerate().filter(|(j, _)| self.features[*j] == Feature::Number) {
+            (present.clear(), weights.clear());
+            for i in 0..batch.rows() {
+                let value = x[i * batch.x.cols() + j];
+                if value.is_infinite() {
+                    return Err(Error::value(batch.first + i, j, "the value is infinity"));
+                }
+                if !value.is_nan() {
+                    present.push(value);
+                    weights.push(batch.weight(i));
+                }
+            }
+            if !present.is_empty() {
+                moments.add(&X::dense(&present, 1)?, Some(&weights));
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<Moments>, right: Vec<Moments>) {
+        left.iter_mut().zip(right).for_each(|(left, right)| left.merge(right));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Data;
+
+    const WANTS: Wants = Wants {
+        scale: true,
+        reference_level: false,
+        takes_missing: false,
+        takes_categories: false,
+        takes_sparse: false,
+    };
+
+    #[test]
+    fn fills_scales_and_spreads_levels() {
+        let raw = [1.0, 0.0, 3.0, 2.0, f64::NAN, 1.0, 5.0, f64::NAN];
+        let features = vec![Feature::Number, Feature::Category { levels: 3 }];
+        let data = Data::new(X::dense(&raw, 2).unwrap()).features(features).unwrap();
+        let preparation = Preparation::fit(&data, &Ctx::new(0), &WANTS).unwrap();
+        let Prepared::Dense(out) = preparation.apply(&data.batch().x).unwrap() else { panic!("dense") };
+        let z = 2.0 / (8.0f64 / 3.0).sqrt();
+        for (row, expected) in
+            [[-z, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0], [z, 0.0, 0.0, 0.0]].iter().enumerate()
+        {
+            (0..4).for_each(|j| assert!((out[(row, j)] - expected[j]).abs() < 1e-12, "{row} {j} {}", out[(row, j)]));
+        }
+        let reference = Preparation::fit(&data, &Ctx::new(0), &Wants { reference_level: true, ..WANTS }).unwrap();
+        assert_eq!(reference.origins()[1], Origin { column: 1, level: Some(1) });
+    }
+
+    #[test]
+    fn sparse_rows_hold_the_same_numbers() {
+        let raw: Vec<f64> = (0..300).map(|i| if i % 2 == 0 { (i * 7 % 90) as f64 } else { i as f64 }).collect();
+        let features = vec![Feature::Category { levels: 90 }, Feature::Number];
+        let data = Data::new(X::dense(&raw, 2).unwrap()).features(features).unwrap();
+        let dense = Preparation::fit(&data, &Ctx::new(0), &WANTS).unwrap();
+        let sparse = Preparation::fit(&data, &Ctx::new(0), &Wants { takes_sparse: true, ..WANTS }).unwrap();
+        let (dense, sparse) = (dense.apply(&data.batch().x).unwrap(), sparse.apply(&data.batch().x).unwrap());
+        assert!(matches!(sparse, Prepared::Sparse { .. }));
+        assert_eq!(dense.x().unwrap().to_matrix(), sparse.x().unwrap().to_matrix());
+    }
+
+    #[test]
+    fn preparing_while_reading_is_preparing_before() {
+        let raw: Vec<f64> = (0..20_000).map(|i| if i % 97 == 0 { f64::NAN } else { (i as f64).sin() }).collect();
+        let y: Vec<f64> = (0..10_000).map(f64::from).collect();
+        let data = Data::new(X::dense(&raw, 2).unwrap()).real(&y).unwrap();
+        let preparation = Preparation::fit(&data, &Ctx::new(0), &WANTS).unwrap();
+        let before = preparation.apply(&data.batch().x).unwrap();
+        let source = PreparedSource::new(&data, &preparation);
+        let mut buffers = Buffers::default();
+        let batch = source.read(4000..6000, &mut buffers).unwrap();
+        assert_eq!(batch.x.to_matrix(), before.x().unwrap().slice(4000..6000).to_matrix());
+        assert_eq!(batch.y.real(), &y[4000..6000]);
+    }
+}
