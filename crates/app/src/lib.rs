@@ -1,1 +1,3 @@
-
+pub mod csv;
+pub mod parquet;
+pub mod table;
