@@ -1,1 +1,211 @@
-fn main() {}
+//! The `ermine` command line: arguments in, text out. Data goes to stdout, talk to stderr; exit 0 is success, 1 a failure
+//! of the work, 2 a wrong call.
+
+mod args;
+mod show;
+mod terminal;
+
+use args::{Call, Inputs};
+use ermine::{Error, Output, Result, Source, Task};
+use ermine_app::{Fitted, Supervised, file, score, table};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+fn main() -> ExitCode {
+    let call = match args::parse(std::env::args_os()) {
+        Ok(call) => call,
+        Err(error) => {
+            // clap prints help to stdout with 0 and mistakes to stderr with 2.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            return match error.print() {
+                Err(broken) if broken.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(1),
+                _ => ExitCode::from(code),
+            };
+        }
+    };
+    match run(call) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Write(error)) => {
+            terminal::complain(&format!("cannot write the output: {error}"));
+            ExitCode::from(1)
+        }
+        Err(Failure::Work(error)) => {
+            terminal::complain(&error.to_string());
+            ExitCode::from(if is_wrong_call(&error) { 2 } else { 1 })
+        }
+    }
+}
+
+/// A name or value that the user typed and that does not exist.
+fn is_wrong_call(error: &Error) -> bool {
+    match error {
+        Error::Parameter { .. } | Error::Unknown { .. } => true,
+        Error::Hinted { error, .. } => is_wrong_call(error),
+        _ => false,
+    }
+}
+
+enum Failure {
+    Work(Error),
+    Write(io::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Work(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Write(error)
+    }
+}
+
+fn run(call: Call) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(anstream::stdout().lock());
+    match call {
+        Call::Fit { job, output, json, threads } => {
+            // Better to hear it now than after an hour.
+            if let Some(path) = &output {
+                check_writable(path)?;
+            }
+            let progress = terminal::Progress::new();
+            let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
+            let outcome = job.run(&ctx);
+            progress.finish();
+            let (fitted, report) = outcome?;
+            let saved = match &output {
+                Some(path) => Some(path.clone()),
+                None => None,
+            };
+            if let Some(path) = &saved {
+                file::save(&fitted, path)?;
+            }
+            if json {
+                serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
+                writeln!(out)?;
+            } else {
+                show::report(&mut out, &report, saved.as_deref())?;
+            }
+        }
+        Call::Predict { model, inputs, outputs, threads } => predict(&mut out, &model, &inputs, outputs, threads)?,
+        Call::Evaluate { model, inputs, json, threads } => evaluate(&mut out, &model, &inputs, json, threads)?,
+        Call::Models { name: None, json } => show::models(&mut out, json)?,
+        Call::Models { name: Some(name), json } => show::model(&mut out, ermine::entry(&name)?, json)?,
+        Call::Inspect { model, json } => show::inspect(&mut out, &file::load(&model)?, json)?,
+        Call::Completions(shell) => args::completions(shell, &mut out),
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn check_writable(path: &std::path::Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(".".as_ref());
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Error::io(path, "write", &io::Error::new(io::ErrorKind::NotFound, "there is no such folder")))
+}
+
+/// The file's rows as the model takes them. Says what it did not know.
+fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(table::Table, ermine_app::frame::Frame)> {
+    let mut schema = fitted.header.schema.clone();
+    if with_target {
+        let target = fitted.header.target.as_ref();
+        let target = target.ok_or_else(|| Error::Unsupported(format!("{} predicts no column", fitted.header.model)))?;
+        let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
+        schema.columns.push(table::Field { name: target.name.clone(), kind: target.kind, levels: levels.into() });
+    }
+    let read = table::ReadOptions { schema: Some(schema), ..inputs.read.clone() };
+    let table = table::read(&inputs.data, &read)?;
+    let frame = fitted.frame(&table)?;
+    for (column, rows) in &frame.unseen {
+        let rows = if *rows == 1 { "1 row has".into() } else { format!("{rows} rows have") };
+        terminal::warn(&format!(
+            "column '{column}': {rows} a category that the model has never seen; it counts as none"
+        ));
+    }
+    Ok((table, frame))
+}
+
+fn predict(
+    out: &mut impl Write,
+    model: &std::path::Path,
+    inputs: &Inputs,
+    outputs: Option<Vec<Output>>,
+    threads: Option<usize>,
+) -> Result<(), Failure> {
+    let fitted = file::load(model)?;
+    let ctx = terminal::context(fitted.header.seed, threads);
+    let (_, frame) = raw_rows(&fitted, inputs, false)?;
+    let x = ermine::X::dense(&frame.x.values, frame.x.cols.max(1))?;
+    let wanted = match outputs {
+        Some(outputs) => outputs,
+        None => {
+            let natural = [Output::Value, Output::Class, Output::Cluster, Output::Probability];
+            let mut wanted: Vec<Output> = natural.into_iter().filter(|output| fitted.has(*output)).collect();
+            if wanted.is_empty() {
+                wanted = fitted.model.outputs().iter().map(|(output, _)| *output).take(1).collect();
+            }
+            wanted
+        }
+    };
+    let columns = show::prediction_columns(&fitted, &ctx, &x, &wanted)?;
+    ermine_app::csv::write(&table::Table::new(columns)?, out)?;
+    Ok(())
+}
+
+fn evaluate(
+    out: &mut impl Write,
+    model: &std::path::Path,
+    inputs: &Inputs,
+    json: bool,
+    threads: Option<usize>,
+) -> Result<(), Failure> {
+    use ermine_app::frame::Encoded;
+    let fitted = file::load(model)?;
+    let task = fitted.task()?;
+    if !task.is_supervised() {
+        return Err(Error::Unsupported(format!("{} has no target to be measured against", fitted.header.model)).into());
+    }
+    let ctx = terminal::context(fitted.header.seed, threads);
+    let (table, frame) = raw_rows(&fitted, inputs, true)?;
+    let target = fitted.header.target.as_ref().expect("a supervised model has a target");
+    let column = table.column(&target.name)?;
+    let truth = match task {
+        Task::Classification => Encoded::with_names(column, &target.classes),
+        _ => Encoded::real(&target.name, column)?,
+    };
+    let known: Vec<usize> = (0..table.rows()).filter(|&row| !truth.is_missing(row)).collect();
+    if known.is_empty() {
+        return Err(Error::Data(format!("no row has a known value of '{}'", target.name)).into());
+    }
+    if known.len() < table.rows() {
+        let left_out = table.rows() - known.len();
+        terminal::warn(&format!("{left_out} rows have no known value of '{}' and are left out", target.name));
+    }
+    let rows =
+        ermine_app::frame::Rows { x: frame.x, features: fitted.header.features(), target: Some(truth), weights: None };
+    let rows = rows.take(&known);
+    let data = rows.data()?;
+    let x = data.batch().x;
+    let predicted = match task {
+        Task::Classification => score::Predictions::Classes {
+            codes: fitted.predict(&ctx, &x, Output::Class)?.values.iter().map(|code| *code as u32).collect(),
+            probability: match fitted.has(Output::Probability) {
+                true => Some(fitted.predict(&ctx, &x, Output::Probability)?),
+                false => None,
+            },
+        },
+        _ => score::Predictions::Values(fitted.predict(&ctx, &x, Output::Value)?.values),
+    };
+    let truth = rows.target.as_ref().expect("just put in");
+    let scores = score::scores(truth, &predicted, None);
+    let confusion = score::confusion(truth, &predicted, None);
+    show::evaluation(out, data.shape().rows, &scores, confusion.as_deref(), &target.classes, json)?;
+    Ok(())
+}

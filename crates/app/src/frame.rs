@@ -1,0 +1,257 @@
+//! From typed columns to numbers: categories become codes, missing values NaN, dates days. The target is encoded apart.
+
+use crate::table::{Category, Column, Field, Kind, MISSING, Schema, Summary, Table, UNSEEN, date_text, number_text};
+use ermine::{Data, Error, Feature, Matrix, Result, Target, X};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Raw feature columns as numbers.
+pub struct Frame {
+    pub x: Matrix,
+    /// Columns with levels that the schema does not know, and how many rows have them.
+    pub unseen: Vec<(String, usize)>,
+}
+
+/// What each column of the schema means to a model.
+pub fn feature_kinds(schema: &Schema) -> Vec<Feature> {
+    let kind = |field: &Field| match field.kind {
+        Kind::Category => Feature::Category { levels: field.levels.len() as u32 },
+        _ => Feature::Number,
+    };
+    schema.columns.iter().map(kind).collect()
+}
+
+impl Frame {
+    /// The columns of the schema, row by row. The table has been read against that schema or gave it.
+    pub fn of(table: &Table, schema: &Schema) -> Result<Frame> {
+        let columns: Vec<&Column> =
+            schema.columns.iter().map(|field| table.column(&field.name)).collect::<Result<_>>()?;
+        for (column, field) in columns.iter().zip(&schema.columns) {
+            if column.kind() != field.kind {
+                let problem = format!("it holds {}, and the model was fitted on {}", column.kind(), field.kind);
+                return Err(Error::Value {
+                    row: None,
+                    column: Some(ermine::core::error::Column::Name(field.name.clone())),
+                    problem,
+                });
+            }
+        }
+        let mut x = Matrix::zeros(table.rows(), columns.len());
+        // Blocks of rows, so that a line of the cache is filled by all columns before it leaves.
+        const BLOCK: usize = 256;
+        if !columns.is_empty() {
+            x.values.par_chunks_mut(BLOCK * columns.len()).enumerate().for_each(|(block, out)| {
+                for (j, column) in columns.iter().enumerate() {
+                    let rows = out.chunks_exact_mut(columns.len()).map(|row| &mut row[j]);
+                    copy(column, block * BLOCK, rows);
+                }
+            });
+        }
+        let unseen = columns.iter().zip(&schema.columns).filter_map(|(column, field)| match column {
+            Column::Category(category) => Some((field.name.clone(), category.unseen())).filter(|(_, count)| *count > 0),
+            _ => None,
+        });
+        Ok(Frame { unseen: unseen.collect(), x })
+    }
+}
+
+fn copy<'a>(column: &Column, first: usize, out: impl Iterator<Item = &'a mut f64>) {
+    match column {
+        Column::Number(values) | Column::Date(values) => {
+            out.zip(&values[first..]).for_each(|(out, value)| *out = *value)
+        }
+        // Days, like dates.
+        Column::DateTime(values) => out.zip(&values[first..]).for_each(|(out, value)| *out = value / 86_400.0),
+        Column::Boolean(values) => {
+            out.zip(&values[first..])
+                .for_each(|(out, value)| *out = value.map_or(f64::NAN, |v| f64::from(u8::from(v))));
+        }
+        Column::Category(Category { codes, .. }) => out.zip(&codes[first..]).for_each(|(out, &code)| {
+            *out = if code == MISSING || code == UNSEEN { f64::NAN } else { f64::from(code) };
+        }),
+        Column::Text(_) => out.for_each(|out| *out = f64::NAN),
+    }
+}
+
+/// A column that is not used, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dropped {
+    pub column: String,
+    pub reason: String,
+}
+
+/// The columns to learn from, and those left out with the reason.
+pub fn choose_features(schema: &Schema, summary: &[Summary], not_features: &[&str]) -> (Schema, Vec<Dropped>) {
+    let (mut columns, mut dropped) = (Vec::new(), Vec::new());
+    for (field, summary) in schema.columns.iter().zip(summary) {
+        if not_features.contains(&field.name.as_str()) {
+            continue;
+        }
+        let reason = match field.kind {
+            _ if summary.missing == summary.rows => Some("all values are missing"),
+            Kind::Text => Some("free text is not used yet"),
+            _ if summary.distinct == Some(1) && summary.missing == 0 => Some("it has a single value"),
+            _ => None,
+        };
+        match reason {
+            Some(reason) => dropped.push(Dropped { column: field.name.clone(), reason: reason.into() }),
+            None => columns.push(field.clone()),
+        }
+    }
+    (Schema { columns, na: schema.na.clone() }, dropped)
+}
+
+/// A target as a model takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Encoded {
+    Real(Vec<f64>),
+    Class { codes: Vec<u32>, names: Vec<String> },
+}
+
+impl Encoded {
+    /// A number as it is; rows where it is missing are NaN.
+    pub fn real(name: &str, column: &Column) -> Result<Encoded> {
+        match column {
+            Column::Number(values) | Column::Date(values) | Column::DateTime(values) => {
+                Ok(Encoded::Real(values.clone()))
+            }
+            other => {
+                Err(Error::Data(format!("the target '{name}' holds {}, and a regression needs numbers", other.kind()))
+                    .hint("give a classification model, or --task classification"))
+            }
+        }
+    }
+
+    /// Distinct values in their natural order as classes; a missing value has no class (`MISSING`).
+    pub fn classes(column: &Column) -> Encoded {
+        match column {
+            Column::Category(Category { codes, levels }) => {
+                let mut used = vec![false; levels.len()];
+                for &code in codes.iter().filter(|&&code| (code as usize) < levels.len()) {
+                    used[code as usize] = true;
+                }
+                let mut order: Vec<usize> = (0..levels.len()).filter(|&level| used[level]).collect();
+                order.sort_by(|&a, &b| levels[a].cmp(&levels[b]));
+                let mut place = vec![MISSING; levels.len()];
+                order.iter().enumerate().for_each(|(class, &level)| place[level] = class as u32);
+                let codes = codes.iter().map(|&code| place.get(code as usize).copied().unwrap_or(MISSING)).collect();
+                Encoded::Class { codes, names: order.into_iter().map(|level| levels[level].clone()).collect() }
+            }
+            Column::Boolean(values) => {
+                let (has_false, has_true) = (values.contains(&Some(false)), values.contains(&Some(true)));
+                let names: Vec<String> = [(has_false, "false"), (has_true, "true")]
+                    .iter()
+                    .filter(|(has, _)| *has)
+                    .map(|(_, n)| n.to_string())
+                    .collect();
+                let code = |value: bool| u32::from(value && has_false);
+                Encoded::Class { codes: values.iter().map(|value| value.map_or(MISSING, code)).collect(), names }
+            }
+            Column::Number(values) => by_value(values, number_text),
+            Column::Date(values) => by_value(values, date_text),
+            Column::DateTime(values) => by_value(values, crate::table::datetime_text),
+            Column::Text(text) => {
+                let values: Vec<&str> = text.iter().collect();
+                let mut names: Vec<&str> = values.iter().copied().filter(|value| !value.is_empty()).collect();
+                names.sort_unstable();
+                names.dedup();
+                let code = |value: &&str| names.binary_search(value).map_or(MISSING, |class| class as u32);
+                Encoded::Class {
+                    codes: values.iter().map(code).collect(),
+                    names: names.iter().map(|name| name.to_string()).collect(),
+                }
+            }
+        }
+    }
+
+    /// Codes of a column under the class names of a model; a value it does not know has none.
+    pub fn with_names(column: &Column, names: &[String]) -> Encoded {
+        let Encoded::Class { codes, names: found } = Encoded::classes(column) else { unreachable!("classes") };
+        let place: Vec<u32> = found
+            .iter()
+            .map(|name| names.iter().position(|known| known == name).map_or(MISSING, |place| place as u32))
+            .collect();
+        let codes = codes.iter().map(|&code| place.get(code as usize).copied().unwrap_or(MISSING)).collect();
+        Encoded::Class { codes, names: names.to_vec() }
+    }
+
+    pub fn is_missing(&self, row: usize) -> bool {
+        match self {
+            Encoded::Real(values) => values[row].is_nan(),
+            Encoded::Class { codes, .. } => codes[row] == MISSING,
+        }
+    }
+
+    pub fn take(&self, rows: &[usize]) -> Encoded {
+        match self {
+            Encoded::Real(values) => Encoded::Real(rows.iter().map(|&i| values[i]).collect()),
+            Encoded::Class { codes, names } => {
+                Encoded::Class { codes: rows.iter().map(|&i| codes[i]).collect(), names: names.clone() }
+            }
+        }
+    }
+
+    pub fn target(&self) -> Target<'_> {
+        match self {
+            Encoded::Real(values) => Target::Real { values, cols: 1 },
+            Encoded::Class { codes, names } => Target::Class { codes, classes: names.len() },
+        }
+    }
+}
+
+fn by_value(values: &[f64], text: impl Fn(f64) -> String) -> Encoded {
+    let mut distinct: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    let code = |value: &f64| match value.is_nan() {
+        true => MISSING,
+        false => distinct.partition_point(|other| other < value) as u32,
+    };
+    Encoded::Class {
+        codes: values.iter().map(code).collect(),
+        names: distinct.iter().map(|&value| text(value)).collect(),
+    }
+}
+
+/// Raw rows with their target and weights, all owned: what is split, folded and fitted.
+pub struct Rows {
+    pub x: Matrix,
+    pub features: Vec<Feature>,
+    pub target: Option<Encoded>,
+    pub weights: Option<Vec<f64>>,
+}
+
+impl Rows {
+    pub fn len(&self) -> usize {
+        self.x.rows
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.x.rows == 0
+    }
+
+    pub fn take(&self, rows: &[usize]) -> Rows {
+        let cols = self.x.cols;
+        let mut x = Matrix::zeros(rows.len(), cols);
+        for (to, &from) in rows.iter().enumerate() {
+            x.row_mut(to).copy_from_slice(self.x.row(from));
+        }
+        Rows {
+            x,
+            features: self.features.clone(),
+            target: self.target.as_ref().map(|target| target.take(rows)),
+            weights: self.weights.as_ref().map(|weights| rows.iter().map(|&i| weights[i]).collect()),
+        }
+    }
+
+    pub fn data(&self) -> Result<Data<'_>> {
+        let mut data = Data::new(X::dense(&self.x.values, self.x.cols)?).features(&self.features[..])?;
+        if let Some(target) = &self.target {
+            data = data.target(target.target())?;
+        }
+        if let Some(weights) = &self.weights {
+            data = data.weights(weights)?;
+        }
+        Ok(data)
+    }
+}

@@ -1,0 +1,722 @@
+//! One run from a file to a fitted model, read from top to bottom: read, choose, split, fold, fit, score, refit.
+
+use crate::{
+    disk::RowFile,
+    fitted::{Fitted, Header, TargetColumn},
+    frame::{Encoded, Frame, Rows, choose_features, feature_kinds},
+    report::{DataReport, Driver, FoldScores, Report, Scores},
+    score,
+    table::{self, Column, Kind, ReadOptions, Schema, Summary, Table},
+};
+use ermine::{
+    AnyEstimator, AnyModel, Ctx, Entry, Error, Fit, Numbers, Output, Passes, Result, Source, Spec, Task, Value, Values,
+    core::{
+        TargetKind,
+        ctx::Progress,
+        rng,
+        source::{Buffers, Disk, Shape},
+    },
+    prepare::{Preparation, PreparedSource, Wants},
+};
+use std::{collections::BTreeMap, path::PathBuf, time::Instant};
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub data: PathBuf,
+    pub read: ReadOptions,
+    pub target: Option<String>,
+    /// Column of row weights.
+    pub weights: Option<String>,
+    /// Columns not to learn from.
+    pub ignore: Vec<String>,
+    /// `None`: a sound default for the task.
+    pub model: Option<Spec>,
+    /// `None`: from the model or the target.
+    pub task: Option<Task>,
+    pub seed: u64,
+    /// Share of rows held out for the test score; 0 for none.
+    pub test: f64,
+    /// Folds of cross-validation; below 2 for none.
+    pub folds: usize,
+    /// Bytes that rows may take in memory.
+    pub memory: u64,
+    /// Folder for rows that do not fit.
+    pub scratch: PathBuf,
+}
+
+impl Job {
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Job {
+            data: data.into(),
+            read: ReadOptions::default(),
+            target: None,
+            weights: None,
+            ignore: Vec::new(),
+            model: None,
+            task: None,
+            seed: 0,
+            test: 0.2,
+            folds: 5,
+            memory: available_memory() / 10 * 6,
+            scratch: std::env::temp_dir(),
+        }
+    }
+
+    pub fn run(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
+        self.check()?;
+        let begin = Instant::now();
+        let (fitted, mut report) =
+            ctx.install(|| if self.fits_in_memory()? { self.in_memory(ctx) } else { self.from_disk(ctx) })?;
+        report.seconds = begin.elapsed().as_secs_f64();
+        Ok((fitted, report))
+    }
+
+    fn check(&self) -> Result<()> {
+        let refused = |name: &str, value: String, allowed: &str| {
+            Err(Error::Parameter { model: "fit".into(), name: name.into(), value, allowed: allowed.into() })
+        };
+        if !(0.0..=0.9).contains(&self.test) {
+            return refused("--test", self.test.to_string(), "a share from 0 to 0.9");
+        }
+        if self.folds > 100 {
+            return refused("--folds", self.folds.to_string(), "at most 100");
+        }
+        match &self.model {
+            Some(spec) => ermine::make(spec).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn fits_in_memory(&self) -> Result<bool> {
+        let Ok(about) = std::fs::metadata(&self.data) else { return Ok(true) };
+        let packed = self.data.extension().is_some_and(|end| end == "gz" || end == "parquet");
+        // A table, its numbers and their prepared form, side by side.
+        Ok(!about.is_file() || about.len().saturating_mul(if packed { 12 } else { 3 }) <= self.memory)
+    }
+
+    fn in_memory(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
+        ctx.progress(Progress { what: "reading", step: 0, of: None, value: None });
+        let table = table::read(&self.data, &self.read)?;
+        let plan = Plan::new(self, &table.schema(), &table.summary(), Some(&table))?;
+        let mut rows = plan.encode(&table)?;
+        let total = rows.len();
+        let usable: Vec<usize> =
+            (0..total).filter(|&i| rows.target.as_ref().is_none_or(|target| !target.is_missing(i))).collect();
+        let mut notes = plan.notes.clone();
+        if usable.len() < total {
+            notes.push(format!("{} rows without a target were left out", total - usable.len()));
+            rows = rows.take(&usable);
+        }
+        check_target(&plan, &rows)?;
+        drop(table);
+
+        let (train, test) = split(&rows, self.seed, if plan.task.is_supervised() { self.test } else { 0.0 });
+        let train_rows = if test.is_empty() { None } else { Some(rows.take(&train)) };
+        let test_rows = rows.take(&test);
+        let learning = train_rows.as_ref().unwrap_or(&rows);
+
+        let folds = match plan.task.is_supervised() && self.folds >= 2 {
+            true => Some(cross_validate(&plan, learning, self.folds, self.seed, ctx)?),
+            false => None,
+        };
+        let mut tested = None;
+        if !test.is_empty() {
+            let part = fit_rows(&*plan.estimator, learning, &ctx.clone())?;
+            tested = Some(score_rows(&plan, &part, learning, &test_rows, ctx)?);
+        }
+        // The model that is kept has seen every row; the test score is of the same recipe on fewer.
+        let whole = fit_rows(&*plan.estimator, &rows, ctx)?;
+        let fingerprint = crc32fast::hash(bytemuck::cast_slice(&rows.x.values));
+        let clusters = cluster_sizes(&whole.fit);
+        let sizes = Sizes { total, used: rows.len(), train: learning.len(), test: test.len(), from_disk: false };
+        plan.finish(whole, tested, folds.flatten(), clusters, notes, sizes, fingerprint)
+    }
+
+    /// Two passes over the file: schema first, numbers into a temporary file second. Fits the training part, scores the rest.
+    fn from_disk(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
+        ctx.progress(Progress { what: "scanning", step: 0, of: None, value: None });
+        let scan = table::scan(&self.data, &self.read)?;
+        let plan = Plan::new(self, &scan.schema, &scan.summary, None)?;
+        let mut notes = plan.notes.clone();
+        if let Passes::Memory(reason) = plan.entry.info.passes {
+            let model = plan.entry.name.into();
+            return Err(Error::NeedsMemory { model, reason: reason.into() }
+                .hint("give more with --memory, or choose a model that reads rows in blocks: see 'ermine models'"));
+        }
+        if self.folds >= 2 && plan.task.is_supervised() {
+            notes.push("no cross-validation: the rows are read from disk, and the held-out part is large".into());
+        }
+        let mut train = RowFile::new(&self.scratch)?;
+        let mut test = RowFile::new(&self.scratch)?;
+        let names = plan.target.as_ref().map_or(Vec::new(), |target| target.classes.clone());
+        let share = if plan.task.is_supervised() { self.test } else { 0.0 };
+        let (mut row, mut skipped, mut buffer) = (0u64, 0usize, Vec::new());
+        let total = table::stream(&self.data, &self.read, &plan.everything, 8 << 20, |chunk| {
+            ctx.check()?;
+            let rows = plan.encode_with(&chunk, &names)?;
+            for i in 0..rows.len() {
+                let held_out = share > 0.0 && rng::unit(rng::key(self.seed, "test", row)) < share;
+                row += 1;
+                if rows.target.as_ref().is_some_and(|target| target.is_missing(i)) {
+                    skipped += 1;
+                    continue;
+                }
+                buffer.clear();
+                buffer.extend_from_slice(rows.x.row(i));
+                match &rows.target {
+                    Some(Encoded::Real(values)) => buffer.push(values[i]),
+                    Some(Encoded::Class { codes, .. }) => buffer.push(f64::from(codes[i])),
+                    None => {}
+                }
+                buffer.extend(rows.weights.as_ref().map(|weights| weights[i]));
+                if held_out { test.push(&buffer)? } else { train.push(&buffer)? }
+            }
+            ctx.progress(Progress { what: "reading", step: row as usize, of: Some(scan.rows), value: None });
+            Ok(())
+        })?;
+        if skipped > 0 {
+            notes.push(format!("{skipped} rows without a target were left out"));
+        }
+        let target = match (&plan.target, names.len()) {
+            (None, _) => TargetKind::None,
+            (Some(_), 0) => TargetKind::Real(1),
+            (Some(_), classes) => TargetKind::Class(classes),
+        };
+        let cols = plan.schema.columns.len();
+        let shape = Shape { rows: 0, cols, target, sparse: false, weighted: self.weights.is_some() };
+        let features = feature_kinds(&plan.schema);
+        let fingerprint = train.fingerprint() ^ test.fingerprint();
+        let (train, test) = (train.finish(shape.clone(), features.clone())?, test.finish(shape, features)?);
+
+        let part = fit_source(&*plan.estimator, &train, ctx)?;
+        let tested = match test.shape().rows {
+            0 => None,
+            _ => Some(score_disk(&plan, &part, &train, &test, ctx)?),
+        };
+        notes.push("the model was fitted on the training part only".into());
+        let sizes =
+            Sizes { total, used: total - skipped, train: train.shape().rows, test: test.shape().rows, from_disk: true };
+        plan.finish(part, tested, None, Vec::new(), notes, sizes, fingerprint)
+    }
+}
+
+/// Supervised or not, in one place.
+pub trait Supervised {
+    fn is_supervised(&self) -> bool;
+    fn name(&self) -> &'static str;
+}
+
+impl Supervised for Task {
+    fn is_supervised(&self) -> bool {
+        matches!(self, Task::Regression | Task::Classification)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Task::Regression => "regression",
+            Task::Classification => "classification",
+            Task::Clustering => "clustering",
+            Task::Transformation => "transformation",
+            Task::Density => "density",
+        }
+    }
+}
+
+/// Everything that is decided before the first number is read.
+struct Plan<'a> {
+    job: &'a Job,
+    entry: &'static Entry,
+    estimator: Box<dyn AnyEstimator>,
+    spec: Spec,
+    task: Task,
+    /// Features, target and weights.
+    everything: Schema,
+    /// Features alone.
+    schema: Schema,
+    target: Option<TargetColumn>,
+    summary: Vec<Summary>,
+    dropped: Vec<crate::frame::Dropped>,
+    choice: Option<String>,
+    notes: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(job: &'a Job, schema: &Schema, summary: &[Summary], table: Option<&Table>) -> Result<Plan<'a>> {
+        for name in job.ignore.iter().chain(&job.weights).chain(&job.target) {
+            schema.field(name)?;
+        }
+        let named = match &job.model {
+            Some(spec) => Some(ermine::entry(&spec.name)?),
+            None => None,
+        };
+        let mut notes = Vec::new();
+        let task = match (named, job.task, &job.target) {
+            (Some(entry), _, _) => entry.info.task,
+            (None, Some(task), _) => task,
+            (None, None, None) => Task::Clustering,
+            (None, None, Some(target)) => {
+                let column = &summary[schema.columns.iter().position(|field| field.name == *target).unwrap_or(0)];
+                match looks_like_classes(column, table.map(|table| table.column(target)).transpose()?) {
+                    true => Task::Classification,
+                    false => Task::Regression,
+                }
+            }
+        };
+        if task.is_supervised() && job.target.is_none() {
+            return Err(Error::Data("no target: which column is to be predicted?".into())
+                .hint(format!("give one with --target; the columns are {}", schema.names().join(", "))));
+        }
+        let (spec, choice) = match &job.model {
+            Some(spec) => (spec.clone(), None),
+            None => {
+                let (name, why) = match task {
+                    Task::Regression => ("Ridge", "a sound first model for a number"),
+                    Task::Classification => ("LogisticRegression", "a sound first model for classes"),
+                    _ => ("KMeans", "there is no target, so rows are grouped"),
+                };
+                (
+                    Spec { name: name.into(), params: Values::new() },
+                    Some(format!("{name}: {why}; choose another with --model")),
+                )
+            }
+        };
+        let entry = ermine::entry(&spec.name)?;
+        let estimator = ermine::make(&spec)?;
+
+        let target = job.target.as_deref().filter(|_| task.is_supervised());
+        if let (Some(name), None) = (&job.target, target) {
+            notes.push(format!("{} takes no target: '{name}' is left out", entry.name));
+        }
+        let not_features: Vec<&str> =
+            job.target.iter().chain(&job.weights).chain(&job.ignore).map(String::as_str).collect();
+        let (features, dropped) = choose_features(schema, summary, &not_features);
+        if features.columns.is_empty() {
+            let why: Vec<String> = dropped.iter().map(|drop| format!("'{}': {}", drop.column, drop.reason)).collect();
+            let why = if why.is_empty() { "the file has no other column".into() } else { why.join("; ") };
+            return Err(Error::Data(format!("there is no column to learn from ({why})")));
+        }
+        let mut everything = features.clone();
+        for name in target.into_iter().chain(job.weights.as_deref()) {
+            everything.columns.push(schema.field(name)?.clone());
+        }
+        let target = match target {
+            None => None,
+            Some(name) => Some(target_column(name, task, schema, table, job)?),
+        };
+        Ok(Plan {
+            job,
+            entry,
+            estimator,
+            spec,
+            task,
+            everything,
+            schema: features,
+            target,
+            summary: summary.to_vec(),
+            dropped,
+            choice,
+            notes,
+        })
+    }
+
+    fn encode(&self, table: &Table) -> Result<Rows> {
+        self.encode_with(table, self.target.as_ref().map_or(&[], |target| &target.classes))
+    }
+
+    fn encode_with(&self, table: &Table, names: &[String]) -> Result<Rows> {
+        let frame = Frame::of(table, &self.schema)?;
+        let target = match &self.target {
+            None => None,
+            Some(target) if self.task == Task::Classification => {
+                Some(Encoded::with_names(table.column(&target.name)?, names))
+            }
+            Some(target) => Some(Encoded::real(&target.name, table.column(&target.name)?)?),
+        };
+        let weights = match &self.job.weights {
+            None => None,
+            Some(name) => match table.column(name)? {
+                Column::Number(values) => Some(values.clone()),
+                other => return Err(Error::Data(format!("the weights '{name}' hold {}, not numbers", other.kind()))),
+            },
+        };
+        Ok(Rows { x: frame.x, features: feature_kinds(&self.schema), target, weights })
+    }
+
+    fn finish(
+        self,
+        part: Part,
+        tested: Option<Tested>,
+        folds: Option<FoldScores>,
+        clusters: Vec<usize>,
+        mut notes: Vec<String>,
+        sizes: Sizes,
+        fingerprint: u32,
+    ) -> Result<(Fitted, Report)> {
+        let names = |scores: &Scores| scores.iter().map(|(name, value)| (name.to_string(), *value)).collect();
+        let mut scores: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        if let Some(tested) = &tested {
+            scores.insert("test".into(), names(&tested.scores));
+        }
+        if let Some(folds) = &folds {
+            let means = folds.scores.iter().map(|(name, mean, _)| (name.to_string(), *mean)).collect();
+            scores.insert("cross-validation".into(), means);
+        }
+        let defaults: BTreeMap<&str, Value> = (self.entry.params)().into_iter().map(|p| (p.name, p.default)).collect();
+        let all = self.estimator.values();
+        let changed = all.iter().filter(|(name, value)| defaults.get(name.as_str()) != Some(value));
+        let changed = changed.map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let header = Header {
+            model: self.spec.name.clone(),
+            params: all.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            schema: self.schema,
+            target: self.target.clone(),
+            seed: self.job.seed,
+            rows: if sizes.from_disk { sizes.train } else { sizes.used },
+            scores,
+            version: env!("CARGO_PKG_VERSION").into(),
+            fingerprint,
+        };
+        let header = Header { model: self.entry.name.into(), ..header };
+        let fitted =
+            Fitted { header, preparation: Some(part.preparation), model: part.fit.model, log: part.fit.log.clone() };
+        notes.extend(part.fit.log.notes.iter().cloned());
+        notes.extend(worries(&fitted));
+        let report = Report {
+            data: DataReport {
+                path: self.job.data.display().to_string(),
+                rows: sizes.total,
+                rows_used: sizes.used,
+                columns: self.summary,
+                features: fitted.header.schema.columns.len(),
+                prepared: fitted.model.cols(),
+                dropped: self.dropped,
+                from_disk: sizes.from_disk,
+                train_rows: sizes.train,
+                test_rows: sizes.test,
+            },
+            model: self.entry.name.into(),
+            params: changed,
+            choice: self.choice,
+            task: self.task.name(),
+            target: self.target.as_ref().map(|target| target.name.clone()),
+            classes: self.target.map_or(Vec::new(), |target| target.classes),
+            main_metric: self.task.is_supervised().then(|| score::main_metric(self.task)),
+            confusion: tested.as_ref().and_then(|tested| tested.confusion.clone()),
+            baseline: tested.as_ref().map(|tested| tested.baseline.clone()),
+            test: tested.map(|tested| tested.scores),
+            folds,
+            drivers: drivers(&fitted),
+            clusters,
+            log: part.fit.log,
+            notes,
+            seconds: 0.0,
+        };
+        Ok((fitted, report))
+    }
+}
+
+struct Sizes {
+    total: usize,
+    used: usize,
+    train: usize,
+    test: usize,
+    from_disk: bool,
+}
+
+/// A preparation and the model fitted behind it.
+struct Part {
+    preparation: Preparation,
+    fit: Fit<Box<dyn AnyModel>>,
+}
+
+struct Tested {
+    scores: Scores,
+    baseline: Scores,
+    confusion: Option<Vec<Vec<f64>>>,
+}
+
+/// Learns the preparation from these rows and nothing else, then the model.
+fn fit_source(estimator: &dyn AnyEstimator, raw: &dyn Source, ctx: &Ctx) -> Result<Part> {
+    let preparation = Preparation::fit(raw, ctx, &Wants::from(&estimator.info()))?;
+    let fit = match raw.memory() {
+        None => estimator.fit(&PreparedSource::new(raw, &preparation), ctx)?,
+        Some(batch) => {
+            let prepared = preparation.apply(&batch.x)?;
+            let mut data = ermine::Data::new(prepared.x()?).target(batch.y)?.features(preparation.features())?;
+            if let Some(weights) = batch.weights {
+                data = data.weights(weights)?;
+            }
+            estimator.fit(&data, ctx)?
+        }
+    };
+    Ok(Part { preparation, fit })
+}
+
+fn fit_rows(estimator: &dyn AnyEstimator, rows: &Rows, ctx: &Ctx) -> Result<Part> {
+    fit_source(estimator, &rows.data()?, ctx)
+}
+
+impl Part {
+    /// Predictions for raw rows, as the metrics want them.
+    fn outputs(&self, entry: &Entry, x: &ermine::X, ctx: &Ctx) -> Result<score::Predictions> {
+        let prepared = self.preparation.apply(x)?;
+        let x = prepared.x()?;
+        let of = |output| ermine::predict(ctx, &*self.fit.model, &x, output, entry.info.missing);
+        let has = |wanted| self.fit.model.outputs().iter().any(|(output, _)| *output == wanted);
+        Ok(match entry.info.task {
+            Task::Classification => score::Predictions::Classes {
+                codes: of(Output::Class)?.values.iter().map(|&code| code as u32).collect(),
+                probability: if has(Output::Probability) { Some(of(Output::Probability)?) } else { None },
+            },
+            _ => score::Predictions::Values(of(Output::Value)?.values),
+        })
+    }
+}
+
+fn score_rows(plan: &Plan, part: &Part, train: &Rows, test: &Rows, ctx: &Ctx) -> Result<Tested> {
+    let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is nothing to score against".into()))?;
+    let predicted = part.outputs(plan.entry, &test.data()?.batch().x, ctx)?;
+    let weights = test.weights.as_deref();
+    let learnt = train.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
+    let guess = score::guess(learnt, train.weights.as_deref(), test.len());
+    Ok(Tested {
+        scores: score::scores(truth, &predicted, weights),
+        baseline: score::scores(truth, &guess, weights),
+        confusion: score::confusion(truth, &predicted, weights),
+    })
+}
+
+/// The held-out rows of a disk source, read block by block; only targets and predictions are kept.
+fn score_disk(plan: &Plan, part: &Part, train: &Disk, test: &Disk, ctx: &Ctx) -> Result<Tested> {
+    let names = plan.target.as_ref().map_or(Vec::new(), |target| target.classes.clone());
+    let gather = |source: &Disk, predict: bool| -> Result<(Encoded, Option<score::Predictions>, Option<Vec<f64>>)> {
+        let (mut reals, mut codes, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut predicted: Option<score::Predictions> = None;
+        let mut buffers = Buffers::default();
+        for first in (0..source.shape().rows).step_by(8192) {
+            ctx.check()?;
+            let batch = source.read(first..(first + 8192).min(source.shape().rows), &mut buffers)?;
+            reals.extend_from_slice(batch.y.real());
+            codes.extend_from_slice(batch.y.codes());
+            weights.extend(batch.weights.into_iter().flatten());
+            if predict {
+                let block = part.outputs(plan.entry, &batch.x, ctx)?;
+                match &mut predicted {
+                    None => predicted = Some(block),
+                    Some(all) => all.append(block),
+                }
+            }
+        }
+        let truth =
+            if names.is_empty() { Encoded::Real(reals) } else { Encoded::Class { codes, names: names.clone() } };
+        Ok((truth, predicted, source.shape().weighted.then_some(weights)))
+    };
+    let (truth, predicted, weights) = gather(test, true)?;
+    let (learnt, _, train_weights) = gather(train, false)?;
+    let predicted = predicted.ok_or_else(|| Error::Data("there are no rows to score".into()))?;
+    let guess = score::guess(&learnt, train_weights.as_deref(), test.shape().rows);
+    Ok(Tested {
+        scores: score::scores(&truth, &predicted, weights.as_deref()),
+        baseline: score::scores(&truth, &guess, weights.as_deref()),
+        confusion: score::confusion(&truth, &predicted, weights.as_deref()),
+    })
+}
+
+/// Fits on all folds but one, scores on that one, and so on; `None` when there are too few rows for it.
+fn cross_validate(plan: &Plan, rows: &Rows, folds: usize, seed: u64, ctx: &Ctx) -> Result<Option<FoldScores>> {
+    if rows.len() < 2 * folds {
+        return Ok(None);
+    }
+    let fold_of = deal(rows, folds, seed, "fold");
+    let mut all: Vec<Scores> = Vec::new();
+    for fold in 0..folds {
+        ctx.progress(Progress { what: "fold", step: fold + 1, of: Some(folds), value: None });
+        let (out, within): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(|&i| fold_of[i] == fold);
+        let (train, held) = (rows.take(&within), rows.take(&out));
+        let part = fit_rows(&*plan.estimator, &train, &ctx.child("fold", fold as u64))?;
+        all.push(score_rows(plan, &part, &train, &held, ctx)?.scores);
+    }
+    let scores = all[0].iter().enumerate().map(|(m, (name, _))| {
+        let values: Vec<f64> = all.iter().map(|scores| scores[m].1).collect();
+        let mean = values.iter().sum::<f64>() / folds as f64;
+        let spread = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (folds - 1) as f64;
+        (*name, mean, spread.sqrt())
+    });
+    Ok(Some(FoldScores { folds, scores: scores.collect() }))
+}
+
+/// A number of 0..parts for every row, in equal shares within each class, by a seeded hash of the row number.
+fn deal(rows: &Rows, parts: usize, seed: u64, what: &str) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_cached_key(|&i| rng::key(seed, what, i as u64));
+    let mut part = vec![0; rows.len()];
+    let mut next: BTreeMap<u32, usize> = BTreeMap::new();
+    // Each class goes on where the one before stopped, so that parts stay equal in size.
+    let mut offset = 0;
+    for class in 0..rows.classes().max(1) {
+        let mut dealt = *next.entry(class as u32).or_insert(offset);
+        for &i in order.iter().filter(|&&i| rows.class(i) as usize == class) {
+            part[i] = dealt % parts;
+            dealt += 1;
+        }
+        offset = dealt;
+    }
+    part
+}
+
+/// Rows to learn from and rows to test on; none of the latter when there are too few.
+fn split(rows: &Rows, seed: u64, share: f64) -> (Vec<usize>, Vec<usize>) {
+    if share == 0.0 || rows.len() < 10 {
+        return ((0..rows.len()).collect(), Vec::new());
+    }
+    const PARTS: usize = 1000;
+    let parts = PARTS.min(rows.len());
+    let limit = ((share * parts as f64).round() as usize).max(1);
+    let part = deal(rows, parts, seed, "test");
+    (0..rows.len()).partition(|&i| part[i] >= limit)
+}
+
+impl Rows {
+    fn classes(&self) -> usize {
+        match &self.target {
+            Some(Encoded::Class { names, .. }) => names.len(),
+            _ => 0,
+        }
+    }
+
+    fn class(&self, row: usize) -> u32 {
+        match &self.target {
+            Some(Encoded::Class { codes, .. }) => codes[row],
+            _ => 0,
+        }
+    }
+}
+
+/// A target that is to be read as classes: not a number, or a number with few whole values.
+fn looks_like_classes(summary: &Summary, column: Option<&Column>) -> bool {
+    match (summary.kind, column) {
+        (Kind::Number, Some(Column::Number(values))) => {
+            let few = summary.distinct.is_some_and(|distinct| distinct <= 10 && distinct * 20 <= summary.rows);
+            few && values.iter().all(|value| value.is_nan() || value.fract() == 0.0)
+        }
+        (Kind::Number | Kind::Date | Kind::DateTime, _) => false,
+        _ => true,
+    }
+}
+
+fn target_column(name: &str, task: Task, schema: &Schema, table: Option<&Table>, job: &Job) -> Result<TargetColumn> {
+    let field = schema.field(name)?;
+    let classes = match (task, table) {
+        (Task::Classification, Some(table)) => match Encoded::classes(table.column(name)?) {
+            Encoded::Class { names, .. } => names,
+            Encoded::Real(_) => Vec::new(),
+        },
+        (Task::Classification, None) => match field.kind {
+            Kind::Category => {
+                let mut names = field.levels.to_vec();
+                names.sort();
+                names
+            }
+            Kind::Boolean => vec!["false".into(), "true".into()],
+            // The names of classes that are numbers are found by reading that column alone.
+            _ => {
+                let only = ReadOptions { columns: Some(vec![name.into()]), ..job.read.clone() };
+                match Encoded::classes(table::read(&job.data, &only)?.column(name)?) {
+                    Encoded::Class { names, .. } => names,
+                    Encoded::Real(_) => Vec::new(),
+                }
+            }
+        },
+        _ => Vec::new(),
+    };
+    if task == Task::Classification && classes.len() > 1000 {
+        return Err(Error::Data(format!(
+            "the target '{name}' has {} different values: too many for classes",
+            classes.len()
+        ))
+        .hint("--task regression predicts it as a number"));
+    }
+    Ok(TargetColumn { name: name.into(), kind: field.kind, classes })
+}
+
+fn check_target(plan: &Plan, rows: &Rows) -> Result<()> {
+    let Some(target) = &plan.target else { return Ok(()) };
+    let name = &target.name;
+    if rows.is_empty() {
+        return Err(Error::Data(format!("the target '{name}' is missing in every row")));
+    }
+    let single = match &rows.target {
+        Some(Encoded::Real(values)) => {
+            if let Some(bad) = values.iter().find(|value| value.is_infinite()) {
+                return Err(Error::Data(format!("the target '{name}' has the value {bad}")));
+            }
+            values.iter().all(|value| *value == values[0]).then(|| values[0].to_string())
+        }
+        Some(Encoded::Class { names, .. }) if names.len() < 2 => names.first().cloned(),
+        _ => None,
+    };
+    match single {
+        Some(value) => {
+            Err(Error::Data(format!("the target '{name}' has the single value {value}: there is nothing to predict")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The coefficients of a linear model, largest first.
+fn drivers(fitted: &Fitted) -> Vec<Driver> {
+    let attributes = fitted.model.attributes();
+    let Some((_, coef)) = attributes.iter().find(|(name, _)| *name == "coef_") else { return Vec::new() };
+    let (Numbers::Float(values), names) = (&coef.values, fitted.prepared_names()) else { return Vec::new() };
+    if names.is_empty() || values.len() % names.len() != 0 {
+        return Vec::new();
+    }
+    let mut drivers: Vec<Driver> = (0..names.len())
+        .map(|j| Driver {
+            name: names[j].clone(),
+            weights: values.chunks_exact(names.len()).map(|row| row[j]).collect(),
+        })
+        .collect();
+    let size = |driver: &Driver| driver.weights.iter().fold(0.0f64, |most, w| most.max(w.abs()));
+    drivers.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    drivers
+}
+
+/// What the log says that a user should hear.
+fn worries(fitted: &Fitted) -> Vec<String> {
+    let mut notes = Vec::new();
+    let names = fitted.prepared_names();
+    if !fitted.log.converged() {
+        notes.push(format!(
+            "the fit did not converge in {} passes: {}; more with --max-iter",
+            fitted.log.passes, fitted.log.certificate
+        ));
+    }
+    if let ermine::Certificate::LeastSquares { redundant, .. } = &fitted.log.certificate {
+        for redundant in redundant {
+            let of: Vec<String> =
+                redundant.of.iter().map(|(j, factor)| format!("{factor:.4} x {}", names[*j])).collect();
+            let of = if of.is_empty() { "a constant".into() } else { of.join(" + ") };
+            notes.push(format!("column '{}' says nothing new: it is {of}", names[redundant.column]));
+        }
+    }
+    notes
+}
+
+fn cluster_sizes(fit: &Fit<Box<dyn AnyModel>>) -> Vec<usize> {
+    let Some((_, labels)) = fit.rows.iter().find(|(name, _)| *name == "labels_") else { return Vec::new() };
+    let Numbers::Int(labels) = &labels.values else { return Vec::new() };
+    let mut sizes = vec![0; labels.iter().max().map_or(0, |most| (*most + 1).max(0) as usize)];
+    labels.iter().filter(|label| **label >= 0).for_each(|label| sizes[*label as usize] += 1);
+    sizes
+}
+
+/// Memory that is free for use, or a careful guess where the system does not say.
+fn available_memory() -> u64 {
+    let said = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    said.map_or(4 << 30, |kilobytes| kilobytes * 1024)
+}

@@ -1,0 +1,362 @@
+//! The arguments. Flags of a model's parameters come from its declaration: `ermine fit --model Ridge --help` shows them.
+
+use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser, error::ErrorKind, value_parser};
+use ermine::{
+    Output, Spec, Task, Value, Values,
+    core::param::{Form, Param, describe},
+};
+use ermine_app::{
+    Job,
+    table::{Kind, ReadOptions},
+};
+use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf};
+
+pub enum Call {
+    Fit { job: Box<Job>, output: Option<PathBuf>, json: bool, threads: Option<usize> },
+    Predict { model: PathBuf, inputs: Inputs, outputs: Option<Vec<Output>>, threads: Option<usize> },
+    Evaluate { model: PathBuf, inputs: Inputs, json: bool, threads: Option<usize> },
+    Models { name: Option<String>, json: bool },
+    Inspect { model: PathBuf, json: bool },
+    Completions(clap_complete::Shell),
+}
+
+pub struct Inputs {
+    pub data: PathBuf,
+    pub read: ReadOptions,
+}
+
+const OUTPUTS: &[(&str, Output)] = &[
+    ("value", Output::Value),
+    ("class", Output::Class),
+    ("probability", Output::Probability),
+    ("decision", Output::Decision),
+    ("transform", Output::Transform),
+    ("cluster", Output::Cluster),
+    ("density", Output::Density),
+    ("leaf", Output::Leaf),
+];
+
+pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> {
+    let argv: Vec<OsString> = argv.collect();
+    let mut command = command(model_in(&argv).as_deref());
+    let matches = command.try_get_matches_from_mut(argv)?;
+    let (name, matches) = matches.subcommand().expect("a subcommand is required");
+    let call = match name {
+        "fit" => fit(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+        "predict" => Call::Predict {
+            model: path(matches, "MODEL"),
+            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            outputs: matches.get_many::<String>("output").map(|names| {
+                let find = |name: &String| OUTPUTS.iter().find(|(known, _)| known == name).expect("a possible value").1;
+                names.map(find).collect()
+            }),
+            threads: threads(matches),
+        },
+        "evaluate" => Call::Evaluate {
+            model: path(matches, "MODEL"),
+            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            json: matches.get_flag("json"),
+            threads: threads(matches),
+        },
+        "models" => Call::Models { name: matches.get_one::<String>("NAME").cloned(), json: matches.get_flag("json") },
+        "inspect" => Call::Inspect { model: path(matches, "MODEL"), json: matches.get_flag("json") },
+        "completions" => Call::Completions(*matches.get_one("SHELL").expect("required")),
+        other => unreachable!("subcommand {other}"),
+    };
+    Ok(call)
+}
+
+pub fn completions(shell: clap_complete::Shell, out: &mut impl Write) {
+    clap_complete::generate(shell, &mut command(None), "ermine", out);
+}
+
+/// The model that the arguments name, seen before they are parsed: its parameters become flags.
+fn model_in(argv: &[OsString]) -> Option<String> {
+    let mut words = argv.iter().filter_map(|word| word.to_str());
+    while let Some(word) = words.next() {
+        if let Some(name) = word.strip_prefix("--model=") {
+            return Some(name.into());
+        }
+        if word == "--model" || word == "-m" {
+            return words.next().map(String::from);
+        }
+    }
+    None
+}
+
+fn params_of(model: Option<&str>) -> Vec<Param> {
+    let name = model.map(|text| Spec::parse(text).map_or(text.to_string(), |spec| spec.name));
+    name.and_then(|name| ermine::entry(&name).ok()).map_or(Vec::new(), |entry| (entry.params)())
+}
+
+fn command(model: Option<&str>) -> Command {
+    let data = || {
+        Arg::new("DATA")
+            .required(true)
+            .value_parser(value_parser!(PathBuf))
+            .help("CSV (also .gz) or Parquet file; - is standard input")
+    };
+    let model_file = || {
+        Arg::new("MODEL").required(true).value_parser(value_parser!(PathBuf)).help("Model file made by 'ermine fit -o'")
+    };
+    let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON instead of text");
+    let reading = |command: Command| {
+        command.next_help_heading("Reading").args([
+            Arg::new("delimiter")
+                .long("delimiter")
+                .value_name("CHAR")
+                .help("Between columns [default: found in the file]"),
+            Arg::new("no-header").long("no-header").action(ArgAction::SetTrue).help("The first line is data"),
+            Arg::new("na")
+                .long("na")
+                .value_name("TEXT")
+                .action(ArgAction::Append)
+                .help("Also means missing; may be repeated"),
+        ])
+    };
+    let threads = || {
+        Arg::new("threads")
+            .long("threads")
+            .value_name("N")
+            .value_parser(value_parser!(u64).range(1..=1024))
+            .help("[default: all cores]")
+    };
+
+    let mut fit = Command::new("fit")
+        .about("Fit a model to a table, score it on held-out rows, and save it")
+        .after_help(
+            "Examples:\n  ermine fit penguins.csv --target species\n  ermine fit houses.csv --target price --model Ridge --alpha 0.3 -o houses.ermine\n  \
+             ermine fit points.csv --model KMeans --n-clusters 3\n  gzip -dc big.csv.gz | ermine fit - --target y --json",
+        )
+        .args([
+            data(),
+            Arg::new("target").long("target").short('t').value_name("COLUMN").help("Column to predict"),
+            Arg::new("model").long("model").short('m').value_name("NAME").help("Model, see 'ermine models' [default: a sound one for the target]"),
+            Arg::new("output").long("output").short('o').value_name("FILE").value_parser(value_parser!(PathBuf)).help("Save the model here"),
+            json(),
+            Arg::new("seed").long("seed").value_name("N").value_parser(value_parser!(u64)).default_value("0").help("Of everything random"),
+            threads(),
+        ]);
+    fit = fit.next_help_heading("Data").args([
+        Arg::new("ignore")
+            .long("ignore")
+            .value_name("COLUMN")
+            .action(ArgAction::Append)
+            .value_delimiter(',')
+            .help("Not to learn from; may be repeated"),
+        Arg::new("weights").long("weights").value_name("COLUMN").help("Column of row weights"),
+        Arg::new("task")
+            .long("task")
+            .value_parser(["classification", "regression"])
+            .help("How to read the target [default: by its values]"),
+        Arg::new("kind")
+            .long("kind")
+            .value_name("COLUMN=KIND")
+            .action(ArgAction::Append)
+            .help("Read a column as number, boolean, category, text, date or datetime"),
+        Arg::new("test")
+            .long("test")
+            .value_name("SHARE")
+            .value_parser(value_parser!(f64))
+            .default_value("0.2")
+            .help("Rows held out for the test score; 0 for none"),
+        Arg::new("folds")
+            .long("folds")
+            .value_name("N")
+            .value_parser(value_parser!(usize))
+            .default_value("5")
+            .help("Folds of cross-validation; 0 for none"),
+        Arg::new("memory")
+            .long("memory")
+            .value_name("SIZE")
+            .help("Read larger files from disk in blocks, as 800MB or 4GB [default: 60 % of what is free]"),
+        Arg::new("scratch")
+            .long("scratch")
+            .value_name("FOLDER")
+            .value_parser(value_parser!(PathBuf))
+            .help("For rows that do not fit in memory"),
+    ]);
+    fit = reading(fit);
+    let params = params_of(model);
+    if !params.is_empty() {
+        fit = fit.next_help_heading(format!("Parameters of {}", model.unwrap_or_default()));
+        for param in params {
+            fit = fit.arg(param_flag(&param));
+        }
+    }
+    Command::new("ermine")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Classical machine learning that proves its fits")
+        .after_help("Start with:  ermine fit DATA.csv --target COLUMN")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .max_term_width(110)
+        .subcommand(fit)
+        .subcommand(reading(
+            Command::new("predict")
+                .about("Predict the rows of a table, as CSV on stdout")
+                .after_help("Example:\n  ermine predict houses.ermine new.csv > prices.csv")
+                .args([model_file(), data()])
+                .arg(
+                    Arg::new("output")
+                        .long("output")
+                        .action(ArgAction::Append)
+                        .value_delimiter(',')
+                        .value_parser(PossibleValuesParser::new(OUTPUTS.iter().map(|(name, _)| *name)))
+                        .help("What to write [default: the prediction, and probabilities if there are any]"),
+                )
+                .arg(threads()),
+        ))
+        .subcommand(reading(
+            Command::new("evaluate")
+                .about("Score a model on a table that has the target")
+                .after_help("Example:\n  ermine evaluate houses.ermine sold.csv")
+                .args([model_file(), data()])
+                .args([json(), threads()]),
+        ))
+        .subcommand(
+            Command::new("models")
+                .about("List all models, or show one with its objective and parameters")
+                .after_help("Examples:\n  ermine models\n  ermine models Ridge")
+                .args([Arg::new("NAME").help("Show this one"), json()]),
+        )
+        .subcommand(
+            Command::new("inspect")
+                .about("Show what is in a model file")
+                .after_help("Example:\n  ermine inspect houses.ermine")
+                .args([model_file(), json()]),
+        )
+        .subcommand(
+            Command::new("completions")
+                .about("Print completions for a shell")
+                .arg(Arg::new("SHELL").required(true).value_parser(value_parser!(clap_complete::Shell))),
+        )
+}
+
+/// `--n-clusters`, also as scikit-learn spells it.
+fn param_flag(param: &Param) -> Arg {
+    let dashed = param.name.replace('_', "-");
+    let help = format!("{} ({}) [default: {}]", param.doc.replace('\n', " "), describe(&param.forms), param.default);
+    let flag = Arg::new(param_id(param.name)).long(dashed.clone()).help(help).allow_negative_numbers(true);
+    let flag = if dashed == param.name { flag } else { flag.alias(param.name) };
+    if param.forms == [Form::Bool] {
+        return flag.value_name("true|false").num_args(0..=1).default_missing_value("true");
+    }
+    flag.value_name("VALUE")
+}
+
+/// Parameters and our own flags live in one name space of clap.
+fn param_id(name: &str) -> String {
+    format!("param {name}")
+}
+
+fn fit(matches: &ArgMatches) -> Result<Call, String> {
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    let mut job = Job::new(path(matches, "DATA"));
+    job.read = reading(matches)?;
+    for pair in matches.get_many::<String>("kind").into_iter().flatten() {
+        let (column, kind) = pair.split_once('=').ok_or_else(|| format!("--kind takes COLUMN=KIND, not '{pair}'"))?;
+        job.read.kinds.insert(column.into(), kind.parse::<Kind>().map_err(|error| error.to_string())?);
+    }
+    job.target = text("target");
+    job.weights = text("weights");
+    job.ignore = matches.get_many::<String>("ignore").into_iter().flatten().cloned().collect();
+    job.task = match text("task").as_deref() {
+        Some("classification") => Some(Task::Classification),
+        Some(_) => Some(Task::Regression),
+        None => None,
+    };
+    job.seed = *matches.get_one("seed").expect("it has a default");
+    job.test = *matches.get_one("test").expect("it has a default");
+    job.folds = *matches.get_one("folds").expect("it has a default");
+    if let Some(size) = text("memory") {
+        job.memory = bytes(&size).ok_or_else(|| format!("--memory takes a size such as 800MB, not '{size}'"))?;
+    }
+    if let Some(folder) = matches.get_one::<PathBuf>("scratch") {
+        job.scratch = folder.clone();
+    }
+    if let Some(model) = text("model") {
+        let mut spec = Spec::parse(&model).unwrap_or(Spec { name: model.clone(), params: Values::new() });
+        for param in params_of(Some(&model)) {
+            if let Some(value) = matches.get_one::<String>(&param_id(param.name)) {
+                spec.params.insert(param.name.into(), Value::parse(value));
+            }
+        }
+        job.model = Some(spec);
+    }
+    Ok(Call::Fit {
+        job: Box::new(job),
+        output: matches.get_one::<PathBuf>("output").cloned(),
+        json: matches.get_flag("json"),
+        threads: threads(matches),
+    })
+}
+
+fn inputs(matches: &ArgMatches) -> Result<Inputs, String> {
+    Ok(Inputs { data: path(matches, "DATA"), read: reading(matches)? })
+}
+
+fn reading(matches: &ArgMatches) -> Result<ReadOptions, String> {
+    let delimiter = match matches.get_one::<String>("delimiter").map(String::as_str) {
+        None => None,
+        Some("\\t" | "tab") => Some(b'\t'),
+        Some(text) if text.len() == 1 => Some(text.as_bytes()[0]),
+        Some(text) => return Err(format!("--delimiter takes one character (or tab), not '{text}'")),
+    };
+    Ok(ReadOptions {
+        delimiter,
+        header: matches.get_flag("no-header").then_some(false),
+        na: matches.get_many::<String>("na").into_iter().flatten().cloned().collect(),
+        kinds: BTreeMap::new(),
+        ..ReadOptions::default()
+    })
+}
+
+fn path(matches: &ArgMatches, name: &str) -> PathBuf {
+    matches.get_one::<PathBuf>(name).expect("it is required").clone()
+}
+
+fn threads(matches: &ArgMatches) -> Option<usize> {
+    matches.get_one::<u64>("threads").map(|&threads| threads as usize)
+}
+
+/// `800MB`, `4 GB`, `1073741824`.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_uppercase();
+    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) => text.split_at(at),
+        None => (text.as_str(), ""),
+    };
+    let factor = match unit.trim_end_matches("IB").trim_end_matches('B') {
+        "" => 1.0,
+        "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        _ => return None,
+    };
+    let number: f64 = number.trim().parse().ok()?;
+    (number > 0.0).then_some((number * factor) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_are_consistent() {
+        command(None).debug_assert();
+        for entry in ermine::MODELS {
+            command(Some(entry.name)).debug_assert();
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes("800MB"), Some(800_000_000));
+        assert_eq!(bytes("1.5 gib"), Some(1_500_000_000));
+        assert_eq!(bytes("12"), Some(12));
+        assert_eq!(bytes("many"), None);
+        assert_eq!(bytes("-1MB"), None);
+    }
+}

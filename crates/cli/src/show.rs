@@ -1,0 +1,429 @@
+//! How things look: reports, lists, predictions.
+
+use crate::terminal::{BOLD, FAINT, GOOD, HEADING};
+use ermine::{Array, Certificate, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, Stop, X, core::param::describe};
+use ermine_app::{
+    Fitted, Report, Supervised,
+    table::{Category, Column},
+};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+/// At most this many weights are shown.
+const DRIVERS: usize = 10;
+
+pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io::Result<()> {
+    let data = &report.data;
+    let from_disk = if data.from_disk { ", read from disk in blocks" } else { "" };
+    writeln!(
+        out,
+        "{HEADING}data{HEADING:#}    {}: {} rows, {} columns to learn from{from_disk}",
+        data.path,
+        thousands(data.rows),
+        data.features
+    )?;
+    let missing: usize = data.columns.iter().map(|column| column.missing).sum();
+    if missing > 0 {
+        let columns = data.columns.iter().filter(|column| column.missing > 0).count();
+        writeln!(out, "        {} values are missing, in {columns} columns", thousands(missing))?;
+    }
+    for dropped in &data.dropped {
+        writeln!(out, "        column '{}' is left out: {}", dropped.column, dropped.reason)?;
+    }
+    let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
+    let of = match &report.target {
+        Some(target) if report.classes.is_empty() => format!(" of {target}"),
+        Some(target) => format!(" of {target} ({} classes)", report.classes.len()),
+        None => String::new(),
+    };
+    writeln!(out, "{HEADING}model{HEADING:#}   {BOLD}{}{params}{BOLD:#}, {}{of}", report.model, report.task)?;
+    if let Some(choice) = &report.choice {
+        writeln!(out, "        {FAINT}{choice}{FAINT:#}")?;
+    }
+    scores(out, report)?;
+    if let (Some(confusion), true) = (&report.confusion, report.classes.len() <= 12) {
+        confusion_table(out, confusion, &report.classes)?;
+    }
+    if !report.clusters.is_empty() {
+        let sizes: Vec<String> = report.clusters.iter().take(20).map(|size| thousands(*size)).collect();
+        let more = if report.clusters.len() > 20 { ", ..." } else { "" };
+        writeln!(out, "{HEADING}groups{HEADING:#}  {} rows{more}", sizes.join(", "))?;
+    }
+    drivers(out, report)?;
+    let passes = match report.log.stop {
+        Stop::Exact => "closed form".into(),
+        ref stop => format!("{stop} after {} passes", report.log.passes),
+    };
+    match &report.log.certificate {
+        Certificate::None => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}")?,
+        certificate => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}; {certificate}")?,
+    }
+    for (i, note) in report.notes.iter().enumerate() {
+        let head = if i == 0 { format!("{HEADING}note{HEADING:#}    ") } else { "        ".into() };
+        writeln!(out, "{head}{note}")?;
+    }
+    match saved {
+        Some(path) => writeln!(
+            out,
+            "{HEADING}saved{HEADING:#}   {} {FAINT}(use it: ermine predict {} DATA){FAINT:#}",
+            path.display(),
+            path.display()
+        )?,
+        None => writeln!(out, "        {FAINT}not saved; add -o FILE to keep the model{FAINT:#}")?,
+    }
+    writeln!(out, "{FAINT}{:.2} s{FAINT:#}", report.seconds)
+}
+
+/// One line a metric: held-out score, cross-validation, and what guessing gives.
+fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let names: Vec<&str> = match (&report.test, &report.folds) {
+        (Some(test), _) => test.iter().map(|(name, _)| *name).collect(),
+        (None, Some(folds)) => folds.scores.iter().map(|(name, _, _)| *name).collect(),
+        _ => return Ok(()),
+    };
+    let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    let mut titles = format!("{:width$}", "");
+    if report.test.is_some() {
+        titles += &format!("  {:>10}", "test");
+    }
+    if let Some(folds) = &report.folds {
+        titles += &format!("  {:>20}", format!("{}-fold mean ± sd", folds.folds));
+    }
+    if report.baseline.is_some() {
+        titles += &format!("  {:>10}", "guessing");
+    }
+    writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}{titles}{FAINT:#}")?;
+    for (m, name) in names.iter().enumerate() {
+        let main = report.main_metric == Some(name);
+        write!(out, "        {name:width$}")?;
+        if let Some(test) = &report.test {
+            let text = number(test[m].1);
+            if main { write!(out, "  {GOOD}{text:>10}{GOOD:#}")? } else { write!(out, "  {text:>10}")? }
+        }
+        if let Some(folds) = &report.folds {
+            let (_, mean, spread) = folds.scores[m];
+            write!(out, "  {:>20}", format!("{} ± {}", number(mean), number(spread)))?;
+        }
+        if let Some(baseline) = &report.baseline {
+            let text = baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| number(*value));
+            write!(out, "  {FAINT}{text:>10}{FAINT:#}")?;
+        }
+        writeln!(out)?;
+    }
+    if let Some(rows) = Some(report.data.test_rows).filter(|rows| *rows > 0) {
+        let (test, train) = (thousands(rows), thousands(report.data.train_rows));
+        writeln!(
+            out,
+            "        {FAINT}test: {test} rows never seen in fitting; cross-validation on the other {train}{FAINT:#}"
+        )?;
+    }
+    Ok(())
+}
+
+fn confusion_table(out: &mut impl Write, confusion: &[Vec<f64>], classes: &[String]) -> io::Result<()> {
+    let cells: Vec<Vec<String>> =
+        confusion.iter().map(|row| row.iter().map(|cell| thousands(*cell as usize)).collect()).collect();
+    let width = |text: &str| text.chars().count();
+    let name_width = classes.iter().map(|name| width(name)).max().unwrap_or(0).min(24);
+    let widths: Vec<usize> = (0..classes.len())
+        .map(|j| cells.iter().map(|row| row[j].len()).max().unwrap_or(1).max(width(&classes[j]).min(12)))
+        .collect();
+    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    write!(out, "{HEADING}tested{HEADING:#}  {FAINT}{:name_width$}", "")?;
+    for (name, width) in classes.iter().zip(&widths) {
+        write!(out, "  {:>width$}", cut(name, 12))?;
+    }
+    writeln!(out, "   <- predicted{FAINT:#}")?;
+    for (i, row) in cells.iter().enumerate() {
+        write!(out, "        {:name_width$}", cut(&classes[i], name_width))?;
+        for (j, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            match (i == j, cell.as_str()) {
+                (true, _) => write!(out, "  {GOOD}{cell:>width$}{GOOD:#}")?,
+                (false, "0") => write!(out, "  {FAINT}{:>width$}{FAINT:#}", ".")?,
+                (false, _) => write!(out, "  {cell:>width$}")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn drivers(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let shown = &report.drivers[..report.drivers.len().min(DRIVERS)];
+    if shown.is_empty() {
+        return Ok(());
+    }
+    let width = shown.iter().map(|driver| driver.name.chars().count()).max().unwrap_or(0);
+    let columns = shown[0].weights.len();
+    let titled = columns > 1 && columns == report.classes.len() && columns <= 8;
+    let titles: String = match titled {
+        true => {
+            report.classes.iter().map(|name| format!("  {:>12}", name.chars().take(12).collect::<String>())).collect()
+        }
+        false => String::new(),
+    };
+    writeln!(out, "{HEADING}weights{HEADING:#} {FAINT}{:width$}{titles}{FAINT:#}", "")?;
+    for driver in shown {
+        write!(out, "        {:width$}", driver.name)?;
+        for weight in driver.weights.iter().take(8) {
+            write!(out, "  {:>12}", number(*weight))?;
+        }
+        writeln!(out)?;
+    }
+    if report.drivers.len() > shown.len() {
+        writeln!(
+            out,
+            "        {FAINT}and {} more; 'ermine inspect' shows all{FAINT:#}",
+            report.drivers.len() - shown.len()
+        )?;
+    }
+    Ok(())
+}
+
+pub fn models(out: &mut impl Write, json: bool) -> io::Result<()> {
+    if json {
+        let all: Vec<serde_json::Value> = MODELS.iter().map(entry_json).collect();
+        serde_json::to_writer_pretty(&mut *out, &all)?;
+        return writeln!(out);
+    }
+    let width = MODELS.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let mut tasks: Vec<&str> = Vec::new();
+    for entry in MODELS {
+        if !tasks.contains(&entry.info.task.name()) {
+            tasks.push(entry.info.task.name());
+        }
+    }
+    for task in tasks {
+        writeln!(out, "{HEADING}{task}{HEADING:#}")?;
+        for entry in MODELS.iter().filter(|entry| entry.info.task.name() == task) {
+            writeln!(out, "  {BOLD}{:width$}{BOLD:#}  {}", entry.name, first_sentence(entry.doc))?;
+        }
+    }
+    writeln!(out, "{FAINT}\n'ermine models NAME' shows one with its objective and parameters{FAINT:#}")
+}
+
+fn entry_json(entry: &Entry) -> serde_json::Value {
+    serde_json::json!({
+        "name": entry.name,
+        "doc": entry.doc.trim(),
+        "info": entry.info,
+        "params": (entry.params)(),
+    })
+}
+
+fn first_sentence(doc: &str) -> String {
+    let line = doc.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.split_inclusive(['.', ':']).next().unwrap_or_default().trim_end_matches([':', '.']).to_string()
+}
+
+pub fn model(out: &mut impl Write, entry: &Entry, json: bool) -> io::Result<()> {
+    if json {
+        serde_json::to_writer_pretty(&mut *out, &entry_json(entry))?;
+        return writeln!(out);
+    }
+    writeln!(out, "{BOLD}{}{BOLD:#}, {}", entry.name, entry.info.task.name())?;
+    writeln!(out, "{}\n", entry.doc.split_whitespace().collect::<Vec<_>>().join(" "))?;
+    writeln!(out, "{HEADING}objective{HEADING:#}  {}", entry.info.objective)?;
+    let rows = match entry.info.passes {
+        Passes::One => "one pass over the rows; any size, from disk if need be".into(),
+        Passes::Many => "passes over the rows until it converges; any size, from disk if need be".into(),
+        Passes::Memory(reason) => format!("all rows in memory: {reason}"),
+    };
+    writeln!(out, "{HEADING}rows{HEADING:#}       {rows}")?;
+    let takes = [
+        (entry.info.sparse, "sparse rows"),
+        (entry.info.missing, "missing values"),
+        (entry.info.categories, "categories as they are"),
+        (entry.info.weights, "weights"),
+        (entry.info.multi_target, "several targets"),
+    ];
+    let takes: Vec<&str> = takes.iter().filter(|(takes, _)| *takes).map(|(_, what)| *what).collect();
+    writeln!(out, "{HEADING}takes{HEADING:#}      {}", takes.join(", "))?;
+    let params = (entry.params)();
+    if !params.is_empty() {
+        writeln!(out, "{HEADING}parameters{HEADING:#}")?;
+    }
+    for param in params {
+        let flag = format!("--{}", param.name.replace('_', "-"));
+        writeln!(out, "  {BOLD}{flag}{BOLD:#} {FAINT}[{}]{FAINT:#}  {}", param.default, describe(&param.forms))?;
+        writeln!(out, "      {}", param.doc.split_whitespace().collect::<Vec<_>>().join(" "))?;
+    }
+    let target = if entry.info.task.is_supervised() { " --target COLUMN" } else { "" };
+    writeln!(out, "{FAINT}\nermine fit DATA.csv{target} --model {}{FAINT:#}", entry.name)
+}
+
+pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<()> {
+    let header = &fitted.header;
+    if json {
+        let attributes: serde_json::Map<String, serde_json::Value> =
+            fitted.model.attributes().iter().map(|(name, array)| (name.to_string(), array_json(array))).collect();
+        let all = serde_json::json!({
+            "header": header,
+            "features": fitted.prepared_names(),
+            "attributes": attributes,
+            "log": fitted.log,
+        });
+        serde_json::to_writer_pretty(&mut *out, &all)?;
+        return writeln!(out);
+    }
+    let params: Vec<String> = header.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    writeln!(out, "{BOLD}{}{BOLD:#}({})", header.model, params.join(", "))?;
+    if let Some(target) = &header.target {
+        let classes = match target.classes.len() {
+            0 => String::new(),
+            n if n <= 12 => format!(": {}", target.classes.join(", ")),
+            n => format!(": {n} classes"),
+        };
+        writeln!(out, "{HEADING}predicts{HEADING:#}  {} ({}){classes}", target.name, target.kind)?;
+    }
+    writeln!(
+        out,
+        "{HEADING}from{HEADING:#}      {} columns, {} rows",
+        header.schema.columns.len(),
+        thousands(header.rows)
+    )?;
+    for field in &header.schema.columns {
+        let levels = match field.levels.len() {
+            0 => String::new(),
+            n if n <= 8 => format!(": {}", field.levels.join(", ")),
+            n => format!(": {n} levels"),
+        };
+        writeln!(out, "          {} ({}){levels}", field.name, field.kind)?;
+    }
+    for (part, scores) in &header.scores {
+        let scores: Vec<String> = scores.iter().map(|(name, value)| format!("{name} {}", number(*value))).collect();
+        writeln!(out, "{HEADING}{part}{HEADING:#}  {}", scores.join(", "))?;
+    }
+    writeln!(
+        out,
+        "{HEADING}fit{HEADING:#}       {}, {} passes; {}",
+        fitted.log.stop, fitted.log.passes, fitted.log.certificate
+    )?;
+    let names = fitted.prepared_names();
+    for (name, array) in fitted.model.attributes() {
+        attribute(out, name, &array, &names)?;
+    }
+    writeln!(
+        out,
+        "{FAINT}written by ermine {}, seed {}, data fingerprint {:08x}{FAINT:#}",
+        header.version, header.seed, header.fingerprint
+    )
+}
+
+/// Arrays with one value for each column are shown beside the names; others as they are, cut short.
+fn attribute(out: &mut impl Write, name: &str, array: &Array, names: &[String]) -> io::Result<()> {
+    let texts: Vec<String> = match &array.values {
+        Numbers::Float(values) => values.iter().map(|value| number(*value)).collect(),
+        Numbers::Int(values) => values.iter().map(i64::to_string).collect(),
+        Numbers::Text(values) => values.clone(),
+    };
+    let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
+    let by_column = array.shape.last() == Some(&names.len()) && !names.is_empty() && texts.len() <= 12 * names.len();
+    if !by_column {
+        let shown = texts.iter().take(12).cloned().collect::<Vec<_>>().join(" ");
+        let more = if texts.len() > 12 { " ..." } else { "" };
+        let shape = if shape.is_empty() { String::new() } else { format!(" {FAINT}({}){FAINT:#}", shape.join(" x ")) };
+        return writeln!(out, "{HEADING}{name}{HEADING:#}{shape}  {shown}{more}");
+    }
+    writeln!(out, "{HEADING}{name}{HEADING:#}")?;
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for (j, column) in names.iter().enumerate() {
+        let row: String = texts.iter().skip(j).step_by(names.len()).map(|text| format!("  {text:>12}")).collect();
+        writeln!(out, "  {column:width$}{row}")?;
+    }
+    Ok(())
+}
+
+fn array_json(array: &Array) -> serde_json::Value {
+    serde_json::json!({ "shape": array.shape, "values": match &array.values {
+        Numbers::Float(values) => serde_json::json!(values),
+        Numbers::Int(values) => serde_json::json!(values),
+        Numbers::Text(values) => serde_json::json!(values),
+    }})
+}
+
+/// Predictions as columns: class names, one probability column for each class.
+pub fn prediction_columns(fitted: &Fitted, ctx: &Ctx, x: &X, wanted: &[Output]) -> Result<Vec<(String, Column)>> {
+    let target = fitted.header.target.as_ref().map_or("prediction", |target| target.name.as_str());
+    let classes = fitted.classes();
+    let mut columns = Vec::new();
+    for &output in wanted {
+        let values = fitted.predict(ctx, x, output)?;
+        let column = |j: usize| Column::Number((0..values.rows).map(|i| values[(i, j)]).collect());
+        match output {
+            Output::Class => {
+                let codes = values.values.iter().map(|&code| code as u32).collect();
+                columns.push((target.into(), Column::Category(Category { codes, levels: classes.into() })));
+            }
+            Output::Value if values.cols == 1 => columns.push((target.into(), column(0))),
+            Output::Cluster => columns.push(("cluster".into(), column(0))),
+            Output::Probability if values.cols == classes.len() => {
+                columns.extend(classes.iter().enumerate().map(|(j, name)| (format!("p({name})"), column(j))));
+            }
+            other => {
+                let name = format!("{other:?}").to_lowercase();
+                let numbered = |j: usize| if values.cols == 1 { name.clone() } else { format!("{name}{j}") };
+                columns.extend((0..values.cols).map(|j| (numbered(j), column(j))));
+            }
+        }
+    }
+    Ok(columns)
+}
+
+pub fn evaluation(
+    out: &mut impl Write,
+    rows: usize,
+    scores: &[(&'static str, f64)],
+    confusion: Option<&[Vec<f64>]>,
+    classes: &[String],
+    json: bool,
+) -> io::Result<()> {
+    if json {
+        let scores: serde_json::Map<String, serde_json::Value> =
+            scores.iter().map(|(name, value)| (name.to_string(), serde_json::json!(value))).collect();
+        let all = serde_json::json!({ "rows": rows, "scores": scores, "confusion": confusion, "classes": classes });
+        serde_json::to_writer_pretty(&mut *out, &all)?;
+        return writeln!(out);
+    }
+    let width = scores.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}on {} rows{FAINT:#}", thousands(rows))?;
+    for (name, value) in scores {
+        writeln!(out, "        {name:width$}  {:>10}", number(*value))?;
+    }
+    match confusion {
+        Some(confusion) if classes.len() <= 12 => confusion_table(out, confusion, classes),
+        _ => Ok(()),
+    }
+}
+
+/// Four significant digits, without a tail of zeros or an exponent where none is needed.
+fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    let size = value.abs().log10().floor();
+    if !(-4.0..7.0).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let decimals = (3.0 - size).clamp(0.0, 8.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// 1234567 as 1,234,567.
+fn thousands(value: usize) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
