@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`data`] | `X` (dense or sparse), `Row`, `Target`, `Batch`: views that a model sees |
+//! | [`owned`] | rows, targets and data that own their numbers: subsets, sparse results |
 //! | [`source`] | where batches come from: memory, disk, one worker's shard |
 //! | [`reduce`](mod@reduce) | training as a sum along one fixed merge tree |
 //! | [`stats`] | mergeable means, scatter matrices, class weights |
@@ -21,6 +22,7 @@ pub mod kernel;
 pub mod linalg;
 pub mod log;
 pub mod model;
+pub mod owned;
 pub mod param;
 pub mod reduce;
 pub mod rng;
@@ -31,5 +33,6 @@ pub use ctx::{Cancel, Ctx};
 pub use data::{Batch, Feature, Row, Target, TargetKind, X};
 pub use error::{Error, Result};
 pub use linalg::Matrix;
+pub use owned::{OwnedCsr, OwnedData, OwnedTarget, OwnedX};
 pub use reduce::{Reduce, Sweep, reduce, sweep};
 pub use source::{Data, Shape, Source};

@@ -18,10 +18,12 @@ pub mod cluster;
 pub mod engine;
 pub mod linear;
 pub mod prepare;
+pub mod metrics;
+pub mod split;
 
 pub use ermine_core as core;
 pub use ermine_core::{
-    Cancel, Ctx, Data, Error, Feature, Matrix, Result, Source, Target, X,
+    Cancel, Ctx, Data, Error, Feature, Matrix, OwnedCsr, OwnedData, OwnedTarget, OwnedX, Result, Source, Target, X,
     log::{Certificate, FitLog, Stop},
     model::{
         AnyEstimator, AnyModel, Array, Entry, Estimator, Fit, Info, Model, Numbers, Output, Passes, Task, predict,

@@ -2,3 +2,4 @@
 
 pub mod lbfgs;
 pub mod least_squares;
+pub mod quantile;
