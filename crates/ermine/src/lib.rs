@@ -41,7 +41,15 @@ macro_rules! models {
 models! {
     linear::LinearRegression,
     linear::Ridge,
+    linear::Lasso,
+    linear::ElasticNet,
+    linear::LassoCV,
+    linear::ElasticNetCV,
     linear::LogisticRegression,
+    linear::PoissonRegressor,
+    linear::GammaRegressor,
+    linear::TweedieRegressor,
+    linear::GeneralizedLinearRegressor,
     cluster::KMeans,
 }
 

@@ -79,6 +79,92 @@ pub fn minimise(objective: &dyn Objective, start: Vec<f64>, options: &Options) -
     Ok(Outcome { gradient_norm: largest(&gradient), w, path, stop })
 }
 
+/// The minimum of f(w) + sum_j l1_j |w_j|, orthant-wise (Andrew and Gao 2007): the direction keeps to the orthant that the
+/// least sub-gradient points into, and a coordinate that would cross zero stops there.
+pub fn minimise_l1(objective: &dyn Objective, start: Vec<f64>, l1: &[f64], options: &Options) -> Result<Outcome> {
+    let kinked = |w: &[f64]| w.iter().zip(l1).map(|(w, l1)| l1 * w.abs()).sum::<f64>();
+    let n = start.len();
+    let mut w = start;
+    let mut gradient = vec![0.0; n];
+    let mut value = objective.evaluate(&w, &mut gradient)? + kinked(&w);
+    let mut path = vec![value];
+    let mut steps: VecDeque<Step> = VecDeque::with_capacity(MEMORY);
+    let mut stop = Stop::MaxIter;
+    let least = |w: &[f64], g: &[f64]| -> Vec<f64> {
+        let one = |j: usize| match w[j] {
+            0.0 if g[j] > l1[j] => g[j] - l1[j],
+            0.0 if g[j] < -l1[j] => g[j] + l1[j],
+            0.0 => 0.0,
+            w => g[j] + l1[j] * w.signum(),
+        };
+        (0..w.len()).map(one).collect()
+    };
+    let mut pseudo = least(&w, &gradient);
+    for iteration in 0..options.max_iter {
+        if largest(&pseudo) <= options.tolerance {
+            stop = Stop::Converged;
+            break;
+        }
+        let mut direction = descent(&pseudo, &steps, options.metric);
+        // Only where it agrees with going down.
+        direction.iter_mut().zip(&pseudo).for_each(|(d, g)| {
+            if *d * g >= 0.0 {
+                *d = 0.0;
+            }
+        });
+        let orthant: Vec<f64> =
+            w.iter().zip(&pseudo).map(|(w, g)| if *w != 0.0 { w.signum() } else { -g.signum() }).collect();
+        let mut length = 1.0;
+        let mut found = None;
+        for _ in 0..40 {
+            let moved: Vec<f64> = (0..n)
+                .map(|j| {
+                    let to = w[j] + length * direction[j];
+                    if l1[j] > 0.0 && to * orthant[j] < 0.0 { 0.0 } else { to }
+                })
+                .collect();
+            let mut there = vec![0.0; n];
+            let reached = objective.evaluate(&moved, &mut there)? + kinked(&moved);
+            let promised: f64 = moved.iter().zip(&w).zip(&pseudo).map(|((new, old), g)| (new - old) * g).sum();
+            if reached <= value + 1e-4 * promised + value.abs() * 2.0 * f64::EPSILON {
+                found = Some((moved, there, reached));
+                break;
+            }
+            length *= 0.5;
+        }
+        let Some((moved, there, reached)) = found else {
+            if steps.is_empty() {
+                stop = Stop::NoProgress;
+                break;
+            }
+            steps.clear();
+            continue;
+        };
+        let change: Vec<f64> = moved.iter().zip(&w).map(|(new, old)| new - old).collect();
+        let bend: Vec<f64> = there.iter().zip(&gradient).map(|(new, old)| new - old).collect();
+        let curvature = dot(&change, &bend);
+        if curvature > f64::EPSILON * dot(&bend, &bend).sqrt() * dot(&change, &change).sqrt() {
+            if steps.len() == MEMORY {
+                steps.pop_front();
+            }
+            steps.push_back(Step { change, bend, curvature });
+        }
+        let next = least(&moved, &there);
+        let stuck = reached >= value && largest(&next) >= largest(&pseudo);
+        (w, gradient, value, pseudo) = (moved, there, reached, next);
+        path.push(value);
+        (options.step)(iteration + 1, value);
+        if stuck {
+            stop = Stop::NoProgress;
+            break;
+        }
+    }
+    if stop == Stop::MaxIter && largest(&pseudo) <= options.tolerance {
+        stop = Stop::Converged;
+    }
+    Ok(Outcome { gradient_norm: largest(&pseudo), w, path, stop })
+}
+
 struct Step {
     change: Vec<f64>,
     bend: Vec<f64>,

@@ -1,5 +1,10 @@
-//! Shared by models and never registered: losses and solvers.
+//! Shared by models and never registered: losses, families and solvers.
 
+pub mod coordinate;
+pub mod family;
 pub mod lbfgs;
 pub mod least_squares;
 pub mod quantile;
+pub mod loss;
+pub mod newton;
+pub mod special;

@@ -1,12 +1,13 @@
-//! Logistic regression: `min_{W,b} sum_i w_i loss(y_i, W x_i + b) + ||W||^2 / (2 C)`, the intercepts free.
+//! Logistic regression: `min_{W,b} C sum_i w_i loss(y_i, W x_i + b) + (1 - r)/2 ||W||^2 + r ||W||_1`, the intercepts free.
 //!
 //! Two classes have one row of W and the loss ln(1 + e^-m), m the margin; more have a row each and the loss
-//! ln(sum_k e^{s_k}) - s_y. The penalty is a normal prior of variance C on every coefficient.
+//! ln(sum_k e^{s_k}) - s_y. The L2 penalty is a normal prior of variance C on every coefficient, the L1 penalty a Laplace prior
+//! of scale C; C of infinity is maximum likelihood.
 //!
-//! Method. Two classes and not too many columns: Newton's, each pass summing loss, gradient and Hessian at once, started from
-//! the solution on every sixteenth block of rows when there are many; three or four full passes usually do. Otherwise L-BFGS with
-//! loss and gradient fused in each pass, scaled by the curvature of each column. Columns are centred inside (the intercept
-//! takes up the difference), so an offset costs no digits. The certificate is the gradient of the mean objective.
+//! Method. Two classes: [`newton`]. More: L-BFGS with loss and gradient fused in each pass, scaled by the curvature of each
+//! column, orthant-wise when there is an L1 part. Columns are centred inside (the intercept takes up the difference), so an
+//! offset costs no digits. The certificate is the (sub-)gradient of the mean objective. Without a penalty, classes that a
+//! plane separates have no finite optimum: that is detected by one more pass, and said.
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
@@ -15,23 +16,26 @@ use crate::{
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
-        data::Row,
         kernel,
-        linalg::{self, Cholesky},
-        param::{above, above_to, at_least, log},
+        param::{above, above_to, at_least, between, log},
         params, reduce,
-        reduce::block_rows,
         stats::{ClassWeights, ColumnMoments, Moments},
     },
-    engine::lbfgs::{self, Objective, Options, largest},
+    engine::{
+        lbfgs::{self, Objective, Options},
+        loss::Logistic,
+        newton::Scores,
+    },
 };
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2 penalty.
+    /// Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2, L1 or mixed penalty.
     pub struct LogisticRegression {
         /// Inverse strength of the penalty; infinity for none.
         C: f64 = 1.0, above_to(0.0, f64::INFINITY), log(1e-4, 1e4);
+        /// Share of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
+        l1_ratio: f64 = 0.0, between(0.0, 1.0);
         /// Whether to fit intercepts, which are not penalised.
         fit_intercept: bool = true;
         /// Stop when no component of the gradient of the mean objective is larger.
@@ -41,9 +45,6 @@ params! {
     }
 }
 
-/// Above this many columns, or for this many classes, a Hessian costs more than it saves.
-const NEWTON_COLUMNS: usize = 600;
-
 impl Estimator for LogisticRegression {
     type Model = LogisticModel;
 
@@ -52,51 +53,74 @@ impl Estimator for LogisticRegression {
         ..Info::new(
             "linear_model",
             Task::Classification,
-            "min_{W,b} sum_i log sum_k exp(s_ik - s_iy) + ||W||^2 / (2 C),  s = W x + b",
+            "min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1,  s = W x + b",
             Passes::Many,
         )
     };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticModel>> {
-        let shape = data.shape();
-        let TargetKind::Class(classes) = shape.target else {
-            return Err(Error::Data("LogisticRegression needs a target of classes".into()));
-        };
-        let moments = reduce(ctx, data, &ColumnMoments { cols: shape.cols })?;
-        let weights = reduce(ctx, data, &ClassWeights { classes })?;
-        let problem = Problem { data, ctx, params: self, classes, moments, weights };
-        let outcome = if classes == 2 && shape.cols <= NEWTON_COLUMNS { problem.newton()? } else { problem.lbfgs()? };
-        Ok(problem.finish(outcome))
+        Prepared::new(data, ctx)?.fit(self, None)
     }
 }
 
-struct Problem<'a> {
+/// What fits with different penalties share.
+pub struct Prepared<'a> {
     data: &'a dyn Source,
     ctx: &'a Ctx,
-    params: &'a LogisticRegression,
     classes: usize,
     moments: Moments,
     /// Total weight of each class.
     weights: Vec<f64>,
 }
 
+impl<'a> Prepared<'a> {
+    pub fn new(data: &'a dyn Source, ctx: &'a Ctx) -> Result<Self> {
+        let shape = data.shape();
+        let TargetKind::Class(classes) = shape.target else {
+            return Err(Error::Data("LogisticRegression needs a target of classes".into()));
+        };
+        let moments = reduce(ctx, data, &ColumnMoments { cols: shape.cols })?;
+        let weights = reduce(ctx, data, &ClassWeights { classes })?;
+        Ok(Prepared { data, ctx, classes, moments, weights })
+    }
+
+    /// With these parameters, from the start that the class shares give or from an earlier model.
+    pub fn fit(&self, params: &LogisticRegression, start: Option<&LogisticModel>) -> Result<Fit<LogisticModel>> {
+        let problem = Problem { shared: self, params };
+        let start = start.map_or_else(|| problem.start(), |model| problem.start_from(model));
+        let outcome = if problem.outputs() == 1 { problem.two_classes(start)? } else { problem.lbfgs(start)? };
+        problem.finish(outcome)
+    }
+}
+
+struct Problem<'a> {
+    shared: &'a Prepared<'a>,
+    params: &'a LogisticRegression,
+}
+
 impl Problem<'_> {
+    fn moments(&self) -> &Moments {
+        &self.shared.moments
+    }
+
     fn cols(&self) -> usize {
-        self.moments.mean.len()
+        self.moments().mean.len()
     }
 
     /// Rows of W: one for two classes.
     fn outputs(&self) -> usize {
-        if self.classes == 2 { 1 } else { self.classes }
+        if self.shared.classes == 2 { 1 } else { self.shared.classes }
     }
 
-    fn penalty(&self) -> f64 {
-        1.0 / (self.params.C * self.moments.weight)
+    /// The penalties (L1, L2) of the mean objective.
+    fn penalty(&self) -> (f64, f64) {
+        let strength = 1.0 / (self.params.C * self.moments().weight);
+        (strength * self.params.l1_ratio, strength * (1.0 - self.params.l1_ratio))
     }
 
     /// What columns are centred by: nothing when there is no intercept to take it up.
     fn centre(&self) -> Vec<f64> {
-        if self.params.fit_intercept { self.moments.mean.clone() } else { vec![0.0; self.cols()] }
+        if self.params.fit_intercept { self.moments().mean.clone() } else { vec![0.0; self.cols()] }
     }
 
     /// Log-odds of the class shares: the best start for the intercepts.
@@ -104,7 +128,8 @@ impl Problem<'_> {
         let (p, k) = (self.cols(), self.outputs());
         let mut start = vec![0.0; (p + 1) * k];
         if self.params.fit_intercept {
-            let logs: Vec<f64> = self.weights.iter().map(|w| (w.max(1e-3) / self.moments.weight).ln()).collect();
+            let shares = self.shared.weights.iter().map(|w| (w.max(1e-3) / self.moments().weight).ln());
+            let logs: Vec<f64> = shares.collect();
             if k == 1 {
                 start[p] = logs[1] - logs[0];
             } else {
@@ -115,107 +140,71 @@ impl Problem<'_> {
         start
     }
 
-    fn newton(&self) -> Result<lbfgs::Outcome> {
-        let rows = self.data.shape().rows;
-        let mut start = self.start();
-        // A sixteenth of the rows gives a start that is right to a few per cent at a sixteenth of the price.
-        if rows > 16 * 100 * (self.cols() + 1).max(40) {
-            start = self.newton_from(start, 16, 1e-3)?.w;
-        }
-        self.newton_from(start, 1, self.params.tol)
-    }
-
-    /// Newton's method on every `every`-th block of rows.
-    fn newton_from(&self, mut theta: Vec<f64>, every: usize, tolerance: f64) -> Result<lbfgs::Outcome> {
-        let p = self.cols();
-        let centre = self.centre();
-        let at = |theta: &[f64]| -> Result<Curvature> {
-            let sum = Curvatures { theta, centre: &centre, intercept: self.params.fit_intercept, every };
-            let mut at = reduce(self.ctx, self.data, &sum)?;
-            let total = at.weight;
-            at.loss = at.loss / total + 0.5 * self.penalty() * kernel::dot(&theta[..p], &theta[..p]);
-            at.gradient.iter_mut().for_each(|g| *g /= total);
-            at.hessian.iter_mut().for_each(|h| *h /= total);
-            let stride = linalg::padded(p + 1);
-            for j in 0..p {
-                at.gradient[j] += self.penalty() * theta[j];
-                at.hessian[j * stride + j] += self.penalty();
-            }
-            if !self.params.fit_intercept {
-                at.gradient[p] = 0.0;
-                at.hessian[p * stride + p] = 1.0;
-            }
-            Ok(at)
-        };
-        let mut here = at(&theta)?;
-        let mut path = vec![here.loss];
-        let mut stop = Stop::MaxIter;
-        'newton: for iteration in 0..self.params.max_iter {
-            if largest(&here.gradient) <= tolerance {
-                stop = Stop::Converged;
-                break;
-            }
-            let step = here.newton_step(p + 1);
-            let decrement = -kernel::dot(&step, &here.gradient);
-            let mut length = 1.0;
-            let (moved, there) = loop {
-                let moved: Vec<f64> = theta.iter().zip(&step).map(|(w, d)| w + length * d).collect();
-                let there = at(&moved)?;
-                let noise = here.loss.abs() * 4.0 * f64::EPSILON;
-                if there.loss <= here.loss - 1e-4 * length * decrement + noise {
-                    break (moved, there);
-                }
-                length *= 0.5;
-                if length < 1e-10 {
-                    stop = Stop::NoProgress;
-                    break 'newton;
-                }
-            };
-            // At the floor of rounding the loss stands still while the gradient may still improve.
-            if there.loss >= here.loss && largest(&there.gradient) >= largest(&here.gradient) {
-                stop = Stop::NoProgress;
-                break;
-            }
-            (theta, here) = (moved, there);
-            path.push(here.loss);
-            if every == 1 {
-                let progress = Progress { what: "newton", step: iteration + 1, of: None, value: Some(here.loss) };
-                self.ctx.progress(progress);
-            }
-        }
-        if stop == Stop::MaxIter && largest(&here.gradient) <= tolerance {
-            stop = Stop::Converged;
-        }
-        Ok(lbfgs::Outcome { gradient_norm: largest(&here.gradient), w: theta, path, stop })
-    }
-
-    fn lbfgs(&self) -> Result<lbfgs::Outcome> {
+    /// A model's coefficients in centred variables.
+    fn start_from(&self, model: &LogisticModel) -> Vec<f64> {
         let (p, k) = (self.cols(), self.outputs());
-        let shares: Vec<f64> = self.weights.iter().map(|w| w / self.moments.weight).collect();
+        let centre = self.centre();
+        let mut start = vec![0.0; (p + 1) * k];
+        for class in 0..k {
+            (0..p).for_each(|j| start[j * k + class] = model.coef[(class, j)]);
+            if self.params.fit_intercept {
+                start[p * k + class] = model.intercept[class] + kernel::dot(model.coef.row(class), &centre);
+            }
+        }
+        start
+    }
+
+    fn two_classes(&self, start: Vec<f64>) -> Result<lbfgs::Outcome> {
+        let (l1, l2) = self.penalty();
+        let share = self.shared.weights[1] / self.moments().weight;
+        let scores = Scores {
+            data: self.shared.data,
+            ctx: self.shared.ctx,
+            loss: Logistic,
+            moments: self.moments(),
+            l1,
+            l2,
+            intercept: self.params.fit_intercept,
+            offset: None,
+            tolerance: self.params.tol,
+            max_iter: self.params.max_iter,
+            curvature: (share * (1.0 - share)).max(1e-3),
+        };
+        scores.minimise(start)
+    }
+
+    fn lbfgs(&self, start: Vec<f64>) -> Result<lbfgs::Outcome> {
+        let (p, k) = (self.cols(), self.outputs());
+        let (l1, l2) = self.penalty();
+        let shares: Vec<f64> = self.shared.weights.iter().map(|w| w / self.moments().weight).collect();
         let curvature = |class: usize| (shares[class] * (1.0 - shares[class])).max(1e-3);
         let mut metric = vec![0.0; (p + 1) * k];
         for class in 0..k {
-            // With one row of W either class will do: their curvature is the same.
             for j in 0..p {
-                let spread = self.moments.variance(j)
-                    + if self.params.fit_intercept { 0.0 } else { self.moments.mean[j].powi(2) };
-                metric[j * k + class] = 1.0 / (curvature(class) * spread + self.penalty()).max(f64::MIN_POSITIVE);
+                let spread = self.moments().variance(j)
+                    + if self.params.fit_intercept { 0.0 } else { self.moments().mean[j].powi(2) };
+                metric[j * k + class] = 1.0 / (curvature(class) * spread + l2).max(f64::MIN_POSITIVE);
             }
             metric[p * k + class] = 1.0 / curvature(class);
         }
         // A column without spread has no curvature of its own.
         let ceiling = metric.iter().copied().filter(|m| *m < 1e300).fold(0.0, f64::max);
         metric.iter_mut().for_each(|m| *m = m.min(ceiling));
+        let ctx = self.shared.ctx;
         let step = |step, value| {
-            self.ctx.progress(Progress { what: "l-bfgs", step, of: Some(self.params.max_iter), value: Some(value) });
+            ctx.progress(Progress { what: "l-bfgs", step, of: Some(self.params.max_iter), value: Some(value) });
         };
         let options =
             Options { max_iter: self.params.max_iter, tolerance: self.params.tol, metric: &metric, step: &step };
-        lbfgs::minimise(self, self.start(), &options)
+        if l1 > 0.0 {
+            let l1: Vec<f64> = (0..(p + 1) * k).map(|at| if at < p * k { l1 } else { 0.0 }).collect();
+            return lbfgs::minimise_l1(self, start, &l1, &options);
+        }
+        lbfgs::minimise(self, start, &options)
     }
 
     /// From centred variables to the model.
-    fn finish(&self, outcome: lbfgs::Outcome) -> Fit<LogisticModel> {
+    fn finish(&self, outcome: lbfgs::Outcome) -> Result<Fit<LogisticModel>> {
         let (p, k) = (self.cols(), self.outputs());
         let centre = self.centre();
         let coef = Matrix::from_fn(k, p, |class, j| outcome.w[j * k + class]);
@@ -225,147 +214,67 @@ impl Problem<'_> {
                 false => 0.0,
             })
             .collect();
+        let model = LogisticModel { coef, intercept, classes: self.shared.classes };
+        let mut stop = outcome.stop;
+        let mut notes = Vec::new();
+        if self.params.C.is_infinite() {
+            let least = reduce(self.shared.ctx, self.shared.data, &LeastMargin { model: &model })?;
+            if least > 0.0 {
+                notes.push(
+                    "the classes are separated by a plane: without a penalty the coefficients have no finite optimum, and \
+                     these are only where the fit stopped; a finite C has one"
+                        .into(),
+                );
+                stop = Stop::MaxIter;
+            }
+        }
         let log = FitLog {
             passes: outcome.path.len() - 1,
-            stop: outcome.stop,
+            stop,
             objective: outcome.path,
             certificate: Certificate::Gradient { norm: outcome.gradient_norm, tolerance: self.params.tol },
-            notes: Vec::new(),
+            notes,
         };
-        Fit::new(LogisticModel { coef, intercept, classes: self.classes }, log)
+        Ok(Fit::new(model, log))
     }
 }
 
-/// Loss, gradient and Hessian of two classes at `theta` = (w, b), in centred columns.
-struct Curvatures<'a> {
-    theta: &'a [f64],
-    centre: &'a [f64],
-    intercept: bool,
-    /// Only every so-many-th block of rows counts.
-    every: usize,
+/// By how much the own class leads at the row where it leads least.
+struct LeastMargin<'a> {
+    model: &'a LogisticModel,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Curvature {
-    weight: f64,
-    loss: f64,
-    gradient: Vec<f64>,
-    /// Lower triangle, padded.
-    hessian: Vec<f64>,
-    #[serde(skip)]
-    packed: Vec<f64>,
-}
+impl Reduce for LeastMargin<'_> {
+    type Stat = f64;
 
-impl Curvature {
-    /// Solves H d = -g with columns brought to unit curvature, adding to the diagonal only if that is what it takes.
-    fn newton_step(&self, n: usize) -> Vec<f64> {
-        let stride = linalg::padded(n);
-        let scale: Vec<f64> = (0..n).map(|i| self.hessian[i * stride + i].max(f64::MIN_POSITIVE).sqrt()).collect();
-        let scaled = |i: usize, j: usize| self.hessian[i * stride + j] / (scale[i] * scale[j]);
-        let mut ridge = 0.0;
-        loop {
-            let a = Matrix::from_fn(
-                n,
-                n,
-                |i, j| if j <= i { scaled(i, j) + if i == j { ridge } else { 0.0 } } else { 0.0 },
-            );
-            if let Some(cholesky) = Cholesky::new(&a).filter(|cholesky| cholesky.condition() < 1e15) {
-                let mut step: Vec<f64> = (0..n).map(|i| -self.gradient[i] / scale[i]).collect();
-                cholesky.solve(&mut step, 1);
-                step.iter_mut().zip(&scale).for_each(|(d, s)| *d /= s);
-                return step;
+    fn zero(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    fn add(&self, stat: &mut f64, batch: &Batch) -> Result<()> {
+        let k = self.model.coef.rows;
+        let mut raw = vec![0.0; batch.rows() * k];
+        scores(&batch.x, &self.model.coef, &self.model.intercept, &mut raw);
+        for (i, (s, &code)) in raw.chunks_exact(k).zip(batch.y.codes()).enumerate() {
+            if batch.weight(i) == 0.0 {
+                continue;
             }
-            ridge = f64::max(1e-14, ridge * 100.0);
-        }
-    }
-}
-
-impl Reduce for Curvatures<'_> {
-    type Stat = Curvature;
-
-    fn zero(&self) -> Curvature {
-        let n = self.theta.len();
-        let stride = linalg::padded(n);
-        Curvature {
-            weight: 0.0,
-            loss: 0.0,
-            gradient: vec![0.0; n],
-            hessian: vec![0.0; stride * stride],
-            packed: Vec::new(),
-        }
-    }
-
-    fn add(&self, stat: &mut Curvature, batch: &Batch) -> Result<()> {
-        let p = self.centre.len();
-        let stride = linalg::padded(p + 1);
-        if batch.first / block_rows(p) % self.every != 0 {
-            return Ok(());
-        }
-        let (w, shift) = (&self.theta[..p], self.theta[p] - kernel::dot(self.centre, &self.theta[..p]));
-        let codes = batch.y.codes();
-        // A sheet of packed rows stays in the cache between packing and multiplying.
-        let sheet = (8192 / stride).clamp(32, 256);
-        let (mut margin, mut residual, mut root) = (vec![0.0; sheet], vec![0.0; sheet], vec![0.0; sheet]);
-        for first in (0..batch.rows()).step_by(sheet) {
-            let part = batch.slice(first..(first + sheet).min(batch.rows()));
-            let n = part.rows();
-            part.x.times_vector(w, &mut margin[..n]);
-            let codes = &codes[first..first + n];
-            let (mut loss, mut weight) = (0.0, 0.0);
-            kernel::vectorised(|| {
-                for i in 0..n {
-                    let y = f64::from(codes[i]);
-                    let s = margin[i] + shift;
-                    let m = if y > 0.5 { s } else { -s };
-                    let c = part.weight(i);
-                    // e^-|m| serves the loss and the probability.
-                    let e = kernel::exp(-m.abs());
-                    let probability = kernel::sigmoid(s);
-                    loss += c * ((-m).max(0.0) + e.ln_1p());
-                    weight += c;
-                    residual[i] = c * (probability - y);
-                    root[i] = (c * probability * (1.0 - probability)).sqrt();
-                }
-            });
-            stat.loss += loss;
-            stat.weight += weight;
-            stat.packed.clear();
-            stat.packed.resize(n * stride, 0.0);
-            let unit = f64::from(u8::from(self.intercept));
-            kernel::vectorised(|| {
-                for (i, z) in stat.packed.chunks_exact_mut(stride).enumerate() {
-                    match part.x.row(i) {
-                        Row::Dense(row) => {
-                            for ((z, x), c) in z.iter_mut().zip(row).zip(self.centre) {
-                                *z = x - c;
-                            }
-                        }
-                        sparse => {
-                            z.iter_mut().zip(self.centre).for_each(|(z, c)| *z = -c);
-                            sparse.for_each(|j, value| z[j] += value);
-                        }
-                    }
-                    z[p] = unit;
-                    for (g, z) in stat.gradient.iter_mut().zip(&*z) {
-                        *g += residual[i] * z;
-                    }
-                    z.iter_mut().for_each(|z| *z *= root[i]);
-                }
-            });
-            linalg::add_gram(&stat.packed, stride, &mut stat.hessian);
+            let own = code as usize;
+            let margin = match k {
+                1 => s[0] * (2.0 * f64::from(code) - 1.0),
+                _ => s[own] - (0..k).filter(|&c| c != own).map(|c| s[c]).fold(f64::NEG_INFINITY, f64::max),
+            };
+            *stat = stat.min(margin);
         }
         Ok(())
     }
 
-    fn merge(&self, left: &mut Curvature, right: Curvature) {
-        left.weight += right.weight;
-        left.loss += right.loss;
-        kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
-        kernel::add_scaled(1.0, &right.hessian, &mut left.hessian);
+    fn merge(&self, left: &mut f64, right: f64) {
+        *left = left.min(right);
     }
 }
 
-/// Mean loss and gradient of any number of classes at `theta`, (p + 1) x k row-major, the intercepts in the last row.
+/// Loss and gradient of three or more classes at `theta`, (p + 1) x k row-major, the intercepts in the last row.
 struct Slopes<'a> {
     theta: &'a [f64],
     centre: &'a [f64],
@@ -386,22 +295,23 @@ impl Objective for Problem<'_> {
         let (p, k) = (self.cols(), self.outputs());
         let centre = self.centre();
         let sum = Slopes { theta, centre: &centre, k, intercept: self.params.fit_intercept };
-        let at = reduce(self.ctx, self.data, &sum)?;
+        let at = reduce(self.shared.ctx, self.shared.data, &sum)?;
+        let (weight, (_, l2)) = (self.moments().weight, self.penalty());
         let coefficients = &theta[..p * k];
         for (to, from) in gradient.iter_mut().zip(&at.gradient) {
-            *to = from / self.moments.weight;
+            *to = from / weight;
         }
         // The sums of residuals carry the centring into the gradient of W.
         let (by_column, totals) = gradient.split_at_mut(p * k);
         for (j, row) in by_column.chunks_exact_mut(k).enumerate() {
             for class in 0..k {
-                row[class] += self.penalty() * coefficients[j * k + class] - centre[j] * totals[class];
+                row[class] += l2 * coefficients[j * k + class] - centre[j] * totals[class];
             }
         }
         if !self.params.fit_intercept {
             totals.fill(0.0);
         }
-        Ok(at.loss / self.moments.weight + 0.5 * self.penalty() * kernel::dot(coefficients, coefficients))
+        Ok(at.loss / weight + 0.5 * l2 * kernel::dot(coefficients, coefficients))
     }
 }
 
@@ -430,16 +340,10 @@ impl Reduce for Slopes<'_> {
                 for (s, shift) in s.iter_mut().zip(&shift) {
                     *s += shift;
                 }
-                if k == 1 {
-                    let m = if y == 1 { s[0] } else { -s[0] };
-                    loss += c * kernel::softplus(-m);
-                    s[0] = c * (kernel::sigmoid(s[0]) - y as f64);
-                } else {
-                    let own = s[y];
-                    loss += c * (softmax(s) - own);
-                    s.iter_mut().for_each(|r| *r *= c);
-                    s[y] -= c;
-                }
+                let own = s[y];
+                loss += c * (softmax(s) - own);
+                s.iter_mut().for_each(|r| *r *= c);
+                s[y] -= c;
                 for (total, r) in totals.iter_mut().zip(&*s) {
                     *total += r;
                 }

@@ -1,0 +1,631 @@
+//! Coordinate descent for least squares with an L1 part: the lasso and the elastic net, one strength or a whole path.
+//!
+//!     min_w  w'G w / 2 - c'w + yy / 2  +  l1 ||w||_1 + l2/2 ||w||^2,     G = X'X / n,  c = X'y / n,  yy = y'y / n
+//!
+//! Method. Only a working set of columns is solved for at a time, on its own small G, where a coordinate costs a row of that
+//! matrix whatever the number of rows; Anderson's extrapolation cuts the number of sweeps (Bertrand and Massias 2021). Between
+//! working sets one pass gives the correlation of every column with the residual, and with it the duality gap and a ball
+//! that holds the dual solution: columns that the ball proves to be zero are dropped (gap-safe screening: Ndiaye, Fercoq,
+//! Gramfort and Salmon 2017), and the working set grows by those nearest to entering (Massias, Gramfort and Salmon 2018).
+//! The fit ends when the gap says so, and the gap is its certificate.
+//!
+//! G comes from one pass over the rows when there are few columns or many strengths; otherwise column by column as needed.
+//! Both are sums, so that a lasso runs on any source and any number of workers. Cost of a pass O(n p), of a working set of
+//! k columns O(n k^2).
+
+use crate::{
+    Ctx, Matrix, Result, Source,
+    core::{
+        Batch, Reduce,
+        data::Row,
+        kernel,
+        linalg::{self, View},
+        reduce,
+        stats::Gram,
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// A small problem with its whole matrix, symmetric and full; `l1` for each coordinate.
+pub struct Quadratic<'a> {
+    pub gram: &'a Matrix,
+    pub linear: &'a [f64],
+    pub l1: &'a [f64],
+    pub l2: f64,
+    pub positive: bool,
+}
+
+/// How many iterates are combined.
+const ANDERSON: usize = 5;
+
+impl Quadratic<'_> {
+    /// Sweeps until one lowers the objective by less than `enough`, at most `sweeps` times; returns the sweeps made.
+    pub fn descend(&self, w: &mut [f64], enough: f64, sweeps: usize) -> usize {
+        let n = w.len();
+        let mut slope = self.slope(w);
+        let mut history: Vec<Vec<f64>> = vec![w.to_vec()];
+        for sweep in 1..=sweeps {
+            let fall = self.sweep(w, &mut slope);
+            if fall <= enough {
+                return sweep;
+            }
+            history.push(w.to_vec());
+            if history.len() == ANDERSON + 1 {
+                if let Some(jump) = extrapolate(&history, self.positive) {
+                    let jumped = self.slope(&jump);
+                    if self.value(&jump, &jumped) < self.value(w, &slope) {
+                        w.copy_from_slice(&jump);
+                        slope = jumped;
+                    }
+                }
+                history.clear();
+                history.push(w.to_vec());
+            }
+            // Rounding of many updates does not pile up.
+            if sweep % 50 == 0 && n > 0 {
+                slope = self.slope(w);
+            }
+        }
+        sweeps
+    }
+
+    /// c - G w
+    fn slope(&self, w: &[f64]) -> Vec<f64> {
+        let mut slope = self.linear.to_vec();
+        for (j, &w) in w.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+            kernel::add_scaled(-w, self.gram.row(j), &mut slope);
+        }
+        slope
+    }
+
+    fn value(&self, w: &[f64], slope: &[f64]) -> f64 {
+        let quadratic: f64 = (0..w.len()).map(|j| -0.5 * w[j] * (self.linear[j] + slope[j])).sum();
+        let kinked: f64 = w.iter().zip(self.l1).map(|(w, l1)| l1 * w.abs()).sum();
+        quadratic + kinked + 0.5 * self.l2 * kernel::dot(w, w)
+    }
+
+    /// One exact step along each coordinate; returns a bound from below of how far the objective fell.
+    fn sweep(&self, w: &mut [f64], slope: &mut [f64]) -> f64 {
+        let mut fall = 0.0;
+        for j in 0..w.len() {
+            let curvature = self.gram[(j, j)];
+            if curvature <= 0.0 {
+                continue;
+            }
+            let target = slope[j] + curvature * w[j];
+            let new = soft(target, self.l1[j], self.positive) / (curvature + self.l2);
+            let change = new - w[j];
+            if change != 0.0 {
+                kernel::add_scaled(-change, self.gram.row(j), slope);
+                w[j] = new;
+                fall += 0.5 * (curvature + self.l2) * change * change;
+            }
+        }
+        fall
+    }
+}
+
+#[inline]
+fn soft(value: f64, threshold: f64, positive: bool) -> f64 {
+    if value > threshold {
+        value - threshold
+    } else if value < -threshold && !positive {
+        value + threshold
+    } else {
+        0.0
+    }
+}
+
+/// Anderson's combination of iterates: weights that minimise the combined step, by the small normal equations.
+fn extrapolate(history: &[Vec<f64>], positive: bool) -> Option<Vec<f64>> {
+    let k = history.len() - 1;
+    let n = history[0].len();
+    let steps: Vec<Vec<f64>> =
+        history.windows(2).map(|pair| pair[1].iter().zip(&pair[0]).map(|(new, old)| new - old).collect()).collect();
+    let mut normal = Matrix::from_fn(k, k, |i, j| kernel::dot(&steps[i], &steps[j]));
+    let trace: f64 = (0..k).map(|i| normal[(i, i)]).sum();
+    if !(trace > 0.0) {
+        return None;
+    }
+    (0..k).for_each(|i| normal[(i, i)] += 1e-12 * trace);
+    let mut weights = vec![1.0; k];
+    linalg::Cholesky::new(&normal)?.solve(&mut weights, 1);
+    let total: f64 = weights.iter().sum();
+    if !total.is_finite() || total.abs() < 1e-300 {
+        return None;
+    }
+    let mut jump = vec![0.0; n];
+    for (weight, iterate) in weights.iter().zip(&history[1..]) {
+        kernel::add_scaled(weight / total, iterate, &mut jump);
+    }
+    if positive {
+        jump.iter_mut().for_each(|w| *w = w.max(0.0));
+    }
+    jump.iter().all(|w| w.is_finite()).then_some(jump)
+}
+
+/// What the working-set method sees of the columns.
+pub trait Columns {
+    fn cols(&self) -> usize;
+    /// yy
+    fn scale(&self) -> f64;
+    /// G_jj, 0 for a column that is constant.
+    fn length2(&self, j: usize) -> f64;
+    fn linear(&self) -> &[f64];
+    /// c - G w for every column, and the mean squared residual.
+    fn correlations(&mut self, w: &[f64]) -> Result<(Vec<f64>, f64)>;
+    /// G of some columns, square and full.
+    fn block(&mut self, columns: &[usize]) -> Result<Matrix>;
+}
+
+/// All of G, from one pass.
+pub struct Whole {
+    gram: Matrix,
+    linear: Vec<f64>,
+    yy: f64,
+}
+
+impl Whole {
+    /// From the scatter of (x, y); `target` counts the columns after the `cols` of x.
+    pub fn new(gram: &Gram, cols: usize, target: usize, intercept: bool) -> Whole {
+        let scatter = if intercept { gram.scatter.clone() } else { gram.about_zero() };
+        let n = gram.weight;
+        let mut whole = Matrix::zeros(cols, cols);
+        for i in 0..cols {
+            for j in 0..=i {
+                whole[(i, j)] = scatter[(i, j)] / n;
+            }
+            // What rounding of the mean alone would leave is no spread.
+            if whole[(i, i)] <= (4.0 * f64::EPSILON * gram.mean[i]).powi(2) {
+                whole[(i, i)] = 0.0;
+            }
+        }
+        whole.mirror();
+        let at = cols + target;
+        Whole { gram: whole, linear: (0..cols).map(|j| scatter[(at, j)] / n).collect(), yy: scatter[(at, at)] / n }
+    }
+
+    /// Mean of (y - w.x - b)^2 over the rows of these moments, for a model fitted elsewhere.
+    pub fn error(gram: &Gram, target: usize, w: &[f64], b: f64) -> f64 {
+        let (p, at) = (w.len(), w.len() + target);
+        let support: Vec<usize> = (0..p).filter(|&j| w[j] != 0.0).collect();
+        let entry = |i: usize, j: usize| gram.scatter[(i.max(j), i.min(j))];
+        let mut scatter = entry(at, at);
+        for &i in &support {
+            scatter -= 2.0 * w[i] * entry(at, i);
+            scatter += w[i] * support.iter().map(|&j| w[j] * entry(i, j)).sum::<f64>();
+        }
+        let bias = gram.mean[at] - b - support.iter().map(|&j| w[j] * gram.mean[j]).sum::<f64>();
+        scatter.max(0.0) / gram.weight + bias * bias
+    }
+}
+
+impl Columns for Whole {
+    fn cols(&self) -> usize {
+        self.linear.len()
+    }
+
+    fn scale(&self) -> f64 {
+        self.yy
+    }
+
+    fn length2(&self, j: usize) -> f64 {
+        self.gram[(j, j)]
+    }
+
+    fn linear(&self) -> &[f64] {
+        &self.linear
+    }
+
+    fn correlations(&mut self, w: &[f64]) -> Result<(Vec<f64>, f64)> {
+        let mut q = self.linear.clone();
+        for (j, &w) in w.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+            kernel::add_scaled(-w, self.gram.row(j), &mut q);
+        }
+        let explained: f64 = w.iter().zip(&self.linear).zip(&q).map(|((w, c), q)| w * (c + q)).sum();
+        Ok((q, (self.yy - explained).max(0.0)))
+    }
+
+    fn block(&mut self, columns: &[usize]) -> Result<Matrix> {
+        if columns.len() == self.cols() {
+            return Ok(self.gram.clone());
+        }
+        Ok(Matrix::from_fn(columns.len(), columns.len(), |i, j| self.gram[(columns[i], columns[j])]))
+    }
+}
+
+/// Columns of G on demand: a pass for the correlations, and one for what a working set adds.
+pub struct Lazy<'a> {
+    data: &'a dyn Source,
+    ctx: &'a Ctx,
+    target: usize,
+    targets: usize,
+    /// Rows that are left out, by number.
+    without: Range<usize>,
+    x_mean: Vec<f64>,
+    y_mean: f64,
+    weight: f64,
+    lengths2: Vec<f64>,
+    linear: Vec<f64>,
+    yy: f64,
+    known: Vec<usize>,
+    gram: Matrix,
+}
+
+impl<'a> Lazy<'a> {
+    /// `means` of x and y over the rows that count, zero without an intercept.
+    pub fn new(
+        data: &'a dyn Source,
+        ctx: &'a Ctx,
+        (target, targets): (usize, usize),
+        without: Range<usize>,
+        x_mean: Vec<f64>,
+        y_mean: f64,
+        x_true_mean: &[f64],
+    ) -> Result<Self> {
+        let cols = x_mean.len();
+        let mut lazy = Lazy {
+            data,
+            ctx,
+            target,
+            targets,
+            without,
+            x_mean,
+            y_mean,
+            weight: 1.0,
+            lengths2: vec![0.0; cols],
+            linear: Vec::new(),
+            yy: 0.0,
+            known: Vec::new(),
+            gram: Matrix::zeros(0, 0),
+        };
+        let first = lazy.pass(&[], &vec![0.0; cols], true)?;
+        lazy.weight = first.weight;
+        lazy.lengths2 = first.lengths2.iter().map(|value| value / first.weight).collect();
+        for (length2, mean) in lazy.lengths2.iter_mut().zip(x_true_mean) {
+            if *length2 <= (4.0 * f64::EPSILON * mean).powi(2) {
+                *length2 = 0.0;
+            }
+        }
+        lazy.linear = lazy.centred(&first);
+        lazy.yy = first.squares / first.weight;
+        Ok(lazy)
+    }
+
+    fn pass(&self, support: &[usize], w: &[f64], lengths: bool) -> Result<Correlation> {
+        let values: Vec<f64> = support.iter().map(|&j| w[j]).collect();
+        let shift = self.y_mean - support.iter().map(|&j| w[j] * self.x_mean[j]).sum::<f64>();
+        reduce(self.ctx, self.data, &Correlations { lazy: self, support, values, shift, lengths })
+    }
+
+    /// (X - mean)'r / n from X'r and the sum of r.
+    fn centred(&self, pass: &Correlation) -> Vec<f64> {
+        pass.products
+            .iter()
+            .zip(&self.x_mean)
+            .map(|(product, mean)| (product - mean * pass.sum) / self.weight)
+            .collect()
+    }
+
+    fn weight_of(&self, batch: &Batch, i: usize) -> f64 {
+        if self.without.contains(&(batch.first + i)) { 0.0 } else { batch.weight(i) }
+    }
+}
+
+impl Columns for Lazy<'_> {
+    fn cols(&self) -> usize {
+        self.x_mean.len()
+    }
+
+    fn scale(&self) -> f64 {
+        self.yy
+    }
+
+    fn length2(&self, j: usize) -> f64 {
+        self.lengths2[j]
+    }
+
+    fn linear(&self) -> &[f64] {
+        &self.linear
+    }
+
+    fn correlations(&mut self, w: &[f64]) -> Result<(Vec<f64>, f64)> {
+        let support: Vec<usize> = (0..w.len()).filter(|&j| w[j] != 0.0).collect();
+        if support.is_empty() {
+            return Ok((self.linear.clone(), self.yy));
+        }
+        let pass = self.pass(&support, w, false)?;
+        Ok((self.centred(&pass), pass.squares / self.weight))
+    }
+
+    fn block(&mut self, columns: &[usize]) -> Result<Matrix> {
+        let mut place = vec![usize::MAX; self.cols()];
+        self.known.iter().enumerate().for_each(|(at, &j)| place[j] = at);
+        let new: Vec<usize> = columns.iter().copied().filter(|&j| place[j] == usize::MAX).collect();
+        if !new.is_empty() {
+            let all: Vec<usize> = self.known.iter().chain(&new).copied().collect();
+            let old = self.known.len();
+            let sum = reduce(self.ctx, self.data, &Products { lazy: self, columns: &all, old })?;
+            let mut gram = Matrix::zeros(all.len(), all.len());
+            for i in 0..old {
+                gram.row_mut(i)[..old].copy_from_slice(self.gram.row(i));
+            }
+            for i in old..all.len() {
+                for j in 0..=i {
+                    let value = sum[(i - old) * all.len() + j] / self.weight;
+                    gram[(i, j)] = value;
+                    gram[(j, i)] = value;
+                }
+            }
+            for (at, &j) in new.iter().enumerate() {
+                place[j] = old + at;
+            }
+            (self.known, self.gram) = (all, gram);
+        }
+        Ok(Matrix::from_fn(columns.len(), columns.len(), |i, j| self.gram[(place[columns[i]], place[columns[j]])]))
+    }
+}
+
+/// X'r with r = y - X w - b, the sum and the squares of r; the squared lengths of the columns at the first pass.
+struct Correlations<'a, 'b> {
+    lazy: &'a Lazy<'b>,
+    support: &'a [usize],
+    values: Vec<f64>,
+    shift: f64,
+    lengths: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Correlation {
+    weight: f64,
+    products: Vec<f64>,
+    sum: f64,
+    squares: f64,
+    lengths2: Vec<f64>,
+    #[serde(skip)]
+    residuals: Vec<f64>,
+}
+
+impl Reduce for Correlations<'_, '_> {
+    type Stat = Correlation;
+
+    fn zero(&self) -> Correlation {
+        let cols = self.lazy.x_mean.len();
+        Correlation {
+            weight: 0.0,
+            products: vec![0.0; cols],
+            sum: 0.0,
+            squares: 0.0,
+            lengths2: if self.lengths { vec![0.0; cols] } else { Vec::new() },
+            residuals: Vec::new(),
+        }
+    }
+
+    fn add(&self, stat: &mut Correlation, batch: &Batch) -> Result<()> {
+        let lazy = self.lazy;
+        let y = batch.y.real();
+        stat.residuals.resize(batch.rows(), 0.0);
+        for i in 0..batch.rows() {
+            let fitted: f64 = match batch.x.row(i) {
+                Row::Dense(row) => self.support.iter().zip(&self.values).map(|(&j, w)| row[j] * w).sum(),
+                Row::Sparse { columns, values } => {
+                    // Both lists increase: walk them together.
+                    let (mut sum, mut at) = (0.0, 0);
+                    for (&j, value) in columns.iter().zip(values) {
+                        while at < self.support.len() && self.support[at] < j as usize {
+                            at += 1;
+                        }
+                        if at < self.support.len() && self.support[at] == j as usize {
+                            sum += value * self.values[at];
+                        }
+                    }
+                    sum
+                }
+            };
+            let weight = lazy.weight_of(batch, i);
+            let r = y[i * lazy.targets + lazy.target] - fitted - self.shift;
+            stat.weight += weight;
+            stat.sum += weight * r;
+            stat.squares += weight * r * r;
+            stat.residuals[i] = weight * r;
+        }
+        batch.x.add_transposed_vector(&stat.residuals, &mut stat.products);
+        if self.lengths {
+            let mut zeros = 0.0;
+            for i in 0..batch.rows() {
+                let weight = lazy.weight_of(batch, i);
+                match batch.x.row(i) {
+                    Row::Dense(row) => {
+                        for ((sum, x), mean) in stat.lengths2.iter_mut().zip(row).zip(&lazy.x_mean) {
+                            *sum += weight * (x - mean) * (x - mean);
+                        }
+                    }
+                    sparse => {
+                        // Stored values in place of the zero that is added below.
+                        zeros += weight;
+                        sparse.for_each(|j, value| {
+                            let mean = lazy.x_mean[j];
+                            stat.lengths2[j] += weight * ((value - mean) * (value - mean) - mean * mean);
+                        });
+                    }
+                }
+            }
+            if zeros > 0.0 {
+                for (sum, mean) in stat.lengths2.iter_mut().zip(&lazy.x_mean) {
+                    *sum += zeros * mean * mean;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Correlation, right: Correlation) {
+        left.weight += right.weight;
+        left.sum += right.sum;
+        left.squares += right.squares;
+        kernel::add_scaled(1.0, &right.products, &mut left.products);
+        kernel::add_scaled(1.0, &right.lengths2, &mut left.lengths2);
+    }
+}
+
+/// Products of the columns from `old` on with all of them.
+struct Products<'a, 'b> {
+    lazy: &'a Lazy<'b>,
+    columns: &'a [usize],
+    old: usize,
+}
+
+impl Reduce for Products<'_, '_> {
+    type Stat = Vec<f64>;
+
+    fn zero(&self) -> Vec<f64> {
+        vec![0.0; (self.columns.len() - self.old) * self.columns.len()]
+    }
+
+    fn add(&self, stat: &mut Vec<f64>, batch: &Batch) -> Result<()> {
+        let lazy = self.lazy;
+        let k = self.columns.len();
+        let mut packed = vec![0.0; batch.rows() * k];
+        let mut wide = vec![0.0; if batch.x.is_sparse() { lazy.x_mean.len() } else { 0 }];
+        let means: Vec<f64> = self.columns.iter().map(|&j| lazy.x_mean[j]).collect();
+        for (i, out) in packed.chunks_exact_mut(k).enumerate() {
+            let root = lazy.weight_of(batch, i).sqrt();
+            let row = match batch.x.row(i) {
+                Row::Dense(row) => row,
+                sparse => {
+                    sparse.for_each(|j, value| wide[j] = value);
+                    &wide
+                }
+            };
+            for ((out, &j), mean) in out.iter_mut().zip(self.columns).zip(&means) {
+                *out = root * (row[j] - mean);
+            }
+            if batch.x.is_sparse() {
+                batch.x.row(i).for_each(|j, _| wide[j] = 0.0);
+            }
+        }
+        let all = View::rows(&packed, batch.rows(), k);
+        linalg::multiply(all.columns(self.old..k).transposed(), all, 1.0, stat);
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
+        kernel::add_scaled(1.0, &right, left);
+    }
+}
+
+/// One strength of the penalty.
+#[derive(Clone, Copy, Debug)]
+pub struct Penalty {
+    pub l1: f64,
+    pub l2: f64,
+    pub positive: bool,
+}
+
+pub struct Solved {
+    /// Primal minus dual objective.
+    pub gap: f64,
+    /// Working sets that were solved.
+    pub passes: usize,
+    pub converged: bool,
+    /// The objective after each working set.
+    pub path: Vec<f64>,
+}
+
+/// The strength above which every coefficient is zero.
+pub fn strongest(columns: &dyn Columns, positive: bool) -> f64 {
+    columns.linear().iter().fold(0.0, |top, &c| f64::max(top, if positive { c } else { c.abs() }))
+}
+
+/// Below this many columns a working set is all of them.
+const SMALL: usize = 64;
+
+/// From `w` to within `tolerance` (of the objective) of the minimum.
+pub fn solve(
+    columns: &mut dyn Columns,
+    penalty: Penalty,
+    w: &mut [f64],
+    tolerance: f64,
+    max_iter: usize,
+    ctx: &Ctx,
+) -> Result<Solved> {
+    let p = columns.cols();
+    let Penalty { l1, l2, positive } = penalty;
+    let linear = columns.linear().to_vec();
+    let yy = columns.scale();
+    let mut alive: Vec<bool> = (0..p).map(|j| columns.length2(j) > 0.0).collect();
+    (0..p).filter(|&j| !alive[j]).for_each(|j| w[j] = 0.0);
+    let mut set_size = 0;
+    let mut tighten = 0.1;
+    let mut solved = Solved { gap: f64::INFINITY, passes: 0, converged: false, path: Vec::new() };
+    let mut best_gap = f64::INFINITY;
+    loop {
+        ctx.check()?;
+        let (q, squares) = columns.correlations(w)?;
+        // A feasible dual point: the residual, shrunk until no column correlates with it beyond l1.
+        let touching = |j: usize| q[j] - l2 * w[j];
+        let norm = (0..p)
+            .filter(|&j| alive[j])
+            .fold(0.0, |top: f64, j| top.max(if positive { touching(j) } else { touching(j).abs() }));
+        let shrink = if norm > l1 { l1 / norm } else { 1.0 };
+        let (sum, squares_w) = (w.iter().map(|w| w.abs()).sum::<f64>(), kernel::dot(w, w));
+        let primal = 0.5 * squares + l1 * sum + 0.5 * l2 * squares_w;
+        let fitted = yy - kernel::dot(w, &linear);
+        let dual = shrink * fitted - 0.5 * shrink * shrink * (squares + l2 * squares_w);
+        solved.gap = (primal - dual).max(0.0);
+        solved.path.push(primal);
+        solved.converged = solved.gap <= tolerance;
+        if solved.converged || solved.passes >= max_iter {
+            return Ok(solved);
+        }
+        // A gap that no longer shrinks is the floor of rounding, unless the inner solves were too loose.
+        if solved.gap >= 0.5 * best_gap {
+            if tighten < 1e-9 {
+                return Ok(solved);
+            }
+            tighten *= 1e-2;
+        }
+        best_gap = best_gap.min(solved.gap);
+
+        let radius = (2.0 * solved.gap).sqrt();
+        let mut near: Vec<(f64, usize)> = Vec::new();
+        for j in 0..p {
+            if !alive[j] {
+                continue;
+            }
+            let length = (columns.length2(j) + l2).sqrt();
+            let correlation = if positive { touching(j) } else { touching(j).abs() };
+            let slack = l1 - shrink * correlation;
+            if slack > radius * length {
+                // Proved to be zero at the optimum; what stood there is taken back.
+                alive[j] = w[j] != 0.0;
+                if !alive[j] {
+                    continue;
+                }
+            }
+            near.push((if w[j] != 0.0 { f64::NEG_INFINITY } else { slack / length }, j));
+        }
+        let support = w.iter().filter(|w| **w != 0.0).count();
+        set_size = if near.len() <= SMALL {
+            near.len()
+        } else {
+            near.len().min((support + support / 2 + SMALL).max(set_size))
+        };
+        if set_size < near.len() {
+            near.select_nth_unstable_by(set_size, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            near.truncate(set_size);
+        }
+        let mut set: Vec<usize> = near.into_iter().map(|(_, j)| j).collect();
+        set.sort_unstable();
+        let gram = columns.block(&set)?;
+        let inner: Vec<f64> = set.iter().map(|&j| linear[j]).collect();
+        let problem = Quadratic { gram: &gram, linear: &inner, l1: &vec![l1; set.len()], l2, positive };
+        let mut part: Vec<f64> = set.iter().map(|&j| w[j]).collect();
+        let enough = (tighten * tolerance.min(solved.gap) * 0.1).max(yy * 1e-18);
+        problem.descend(&mut part, enough, 20_000);
+        set.iter().zip(&part).for_each(|(&j, &value)| w[j] = value);
+        solved.passes += 1;
+        set_size *= 2;
+    }
+}

@@ -1,0 +1,201 @@
+//! Special functions behind p-values and intervals: the gamma and beta families, and the normal, t, chi-squared and F
+//! distributions made from them.
+//!
+//! Log-gamma by the series of Lanczos (1964); the regularised incomplete gamma and beta functions by their power series on
+//! one side of the mean and continued fractions (modified Lentz) on the other; about fourteen digits. Quantiles invert the
+//! distribution functions by bisection that ends at neighbouring numbers' scale: slow, and sure.
+
+/// ln Gamma(x) for x > 0.
+pub fn ln_gamma(x: f64) -> f64 {
+    const C: [f64; 9] = [
+        0.999_999_999_999_809_93,
+        676.520_368_121_885_1,
+        -1_259.139_216_722_402_8,
+        771.323_428_777_653_13,
+        -176.615_029_162_140_6,
+        12.507_343_278_686_905,
+        -0.138_571_095_265_720_12,
+        9.984_369_578_019_572e-6,
+        1.505_632_735_149_311_6e-7,
+    ];
+    if x < 0.5 {
+        let pi = std::f64::consts::PI;
+        return (pi / (pi * x).sin().abs()).ln() - ln_gamma(1.0 - x);
+    }
+    let x = x - 1.0;
+    let t = x + 7.5;
+    let sum = C[0] + (1..9).map(|i| C[i] / (x + i as f64)).sum::<f64>();
+    0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
+}
+
+/// The upper regularised incomplete gamma function Q(a, x): the part of the Gamma(a) density above x.
+pub fn gamma_upper(a: f64, x: f64) -> f64 {
+    if x <= 0.0 {
+        return 1.0;
+    }
+    let front = (a * x.ln() - x - ln_gamma(a)).exp();
+    if x < a + 1.0 {
+        let (mut term, mut sum, mut n) = (1.0 / a, 1.0 / a, a);
+        for _ in 0..10_000 {
+            n += 1.0;
+            term *= x / n;
+            sum += term;
+            if term < sum * 1e-17 {
+                break;
+            }
+        }
+        return (1.0 - front * sum).max(0.0);
+    }
+    let tiny = 1e-300;
+    let mut b = x + 1.0 - a;
+    let (mut c, mut d) = (1.0 / tiny, 1.0 / b);
+    let mut h = d;
+    for i in 1..10_000 {
+        let an = -(i as f64) * (i as f64 - a);
+        b += 2.0;
+        d = an * d + b;
+        d = 1.0 / if d.abs() < tiny { tiny } else { d };
+        c = b + an / c;
+        c = if c.abs() < tiny { tiny } else { c };
+        h *= d * c;
+        if (d * c - 1.0).abs() < 1e-16 {
+            break;
+        }
+    }
+    front * h
+}
+
+/// The regularised incomplete beta function I_x(a, b).
+pub fn beta_lower(a: f64, b: f64, x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    if x >= 1.0 {
+        return 1.0;
+    }
+    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp();
+    // The fraction converges fast below the mean; above it the mirror image does.
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front * beta_fraction(a, b, x) / a
+    } else {
+        1.0 - front * beta_fraction(b, a, 1.0 - x) / b
+    }
+}
+
+fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
+    let tiny = 1e-300;
+    let keep = |v: f64| if v.abs() < tiny { tiny } else { v };
+    let mut c = 1.0;
+    let mut d = 1.0 / keep(1.0 - (a + b) * x / (a + 1.0));
+    let mut h = d;
+    for m in 1..10_000 {
+        let m = m as f64;
+        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+        d = 1.0 / keep(1.0 + even * d);
+        c = keep(1.0 + even / c);
+        h *= d * c;
+        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+        d = 1.0 / keep(1.0 + odd * d);
+        c = keep(1.0 + odd / c);
+        h *= d * c;
+        if (d * c - 1.0).abs() < 1e-16 {
+            break;
+        }
+    }
+    h
+}
+
+/// P(Z > z) of the standard normal.
+pub fn normal_upper(z: f64) -> f64 {
+    let half = 0.5 * gamma_upper(0.5, 0.5 * z * z);
+    if z >= 0.0 { half } else { 1.0 - half }
+}
+
+/// P(T > t) of Student's t with `df` degrees of freedom; an infinite `df` is the normal.
+pub fn t_upper(t: f64, df: f64) -> f64 {
+    if !df.is_finite() {
+        return normal_upper(t);
+    }
+    let half = 0.5 * beta_lower(0.5 * df, 0.5, df / (df + t * t));
+    if t >= 0.0 { half } else { 1.0 - half }
+}
+
+/// P(F > f) with (`d1`, `d2`) degrees of freedom.
+pub fn f_upper(f: f64, d1: f64, d2: f64) -> f64 {
+    if f <= 0.0 { 1.0 } else { beta_lower(0.5 * d2, 0.5 * d1, d2 / (d2 + d1 * f)) }
+}
+
+/// P(X > x) of chi-squared with `df` degrees of freedom.
+pub fn chi2_upper(x: f64, df: f64) -> f64 {
+    gamma_upper(0.5 * df, 0.5 * x)
+}
+
+/// The t that has probability `p` below it.
+pub fn t_quantile(p: f64, df: f64) -> f64 {
+    if !(p > 0.0 && p < 1.0) {
+        return f64::NAN;
+    }
+    if p == 0.5 {
+        return 0.0;
+    }
+    if p < 0.5 {
+        return -t_quantile(1.0 - p, df);
+    }
+    let mut high = 1.0;
+    while t_upper(high, df) > 1.0 - p && high < 1e300 {
+        high *= 2.0;
+    }
+    let mut low = 0.0;
+    for _ in 0..200 {
+        let middle = 0.5 * (low + high);
+        if middle == low || middle == high {
+            break;
+        }
+        if t_upper(middle, df) > 1.0 - p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
+/// The standard normal distribution function and density.
+pub fn normal(z: f64) -> (f64, f64) {
+    (normal_upper(-z), (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt())
+}
+
+/// The z that has probability `p` below it under the standard normal.
+pub fn normal_quantile(p: f64) -> f64 {
+    t_quantile(p, f64::INFINITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-12 * b.abs().max(1e-3), "{a} and {b}");
+    }
+
+    #[test]
+    fn values_from_tables() {
+        close(ln_gamma(0.5), 0.572_364_942_924_700_1);
+        close(ln_gamma(10.0), 12.801_827_480_081_469);
+        close(normal_upper(1.959_963_984_540_054), 0.025);
+        close(normal_upper(-1.0), 0.841_344_746_068_542_9);
+        close(t_upper(2.228_138_851_964_939, 10.0), 0.025);
+        close(t_upper(12.706_204_736_174_698, 1.0), 0.025);
+        close(f_upper(4.964_602_743_730_711, 1.0, 10.0), 0.05);
+        close(chi2_upper(3.841_458_820_694_124, 1.0), 0.05);
+        close(chi2_upper(18.307_038_053_275_146, 10.0), 0.05);
+        close(t_quantile(0.975, 10.0), 2.228_138_851_964_939);
+        close(normal_quantile(0.025), -1.959_963_984_540_054);
+    }
+
+    #[test]
+    fn tails_keep_their_digits() {
+        close(normal_upper(10.0) / 7.619_853_024_160_527e-24, 1.0);
+        close(t_upper(40.0, 30.0) * 2.0 / f_upper(1600.0, 1.0, 30.0), 1.0);
+    }
+}

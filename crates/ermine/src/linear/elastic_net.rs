@@ -1,0 +1,71 @@
+//! The elastic net: `min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2` (Zou and Hastie 2005): zeros as
+//! the lasso has them, and columns that say the same share their weight. The work is in
+//! [`coordinate`](crate::engine::coordinate).
+
+use super::{
+    LinearModel,
+    net::{Alphas, Net, Path},
+};
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        param::{above, at_least, between, linear, log},
+        params,
+    },
+};
+
+params! {
+    /// Least squares with a mix of the L1 penalty, which chooses columns, and the L2 penalty, which steadies them.
+    pub struct ElasticNet {
+        /// Strength of the penalty.
+        alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e2);
+        /// Share of the L1 penalty.
+        l1_ratio: f64 = 0.5, between(0.0, 1.0), linear(0.0, 1.0);
+        /// Whether to fit an intercept, which is not penalised.
+        fit_intercept: bool = true;
+        /// Stop when the duality gap is below this share of the variance of the target.
+        tol: f64 = 1e-4, above(0.0);
+        /// Most working sets.
+        max_iter: usize = 1000, at_least(1.0);
+        /// Whether coefficients must not be negative.
+        positive: bool = false;
+    }
+}
+
+impl ElasticNet {
+    fn net(&self) -> Net<'static> {
+        Net {
+            name: "ElasticNet",
+            l1_ratio: self.l1_ratio,
+            fit_intercept: self.fit_intercept,
+            positive: self.positive,
+            tol: self.tol,
+            max_iter: self.max_iter,
+        }
+    }
+
+    /// Solutions for many strengths, strongest first; `alpha` is not used. `eps` is the last strength over the first when
+    /// `alphas` is a count.
+    pub fn path(&self, alphas: &Alphas, eps: f64, data: &dyn Source, ctx: &Ctx) -> Result<Path> {
+        self.net().path(alphas, eps, data, ctx)
+    }
+}
+
+impl Estimator for ElasticNet {
+    type Model = LinearModel;
+
+    const INFO: Info = Info {
+        multi_target: true,
+        scale: true,
+        ..Info::new(
+            "linear_model",
+            Task::Regression,
+            "min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2",
+            Passes::Many,
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
+        self.net().fit(self.alpha, data, ctx)
+    }
+}

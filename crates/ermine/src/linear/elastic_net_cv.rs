@@ -1,0 +1,63 @@
+//! The elastic net with strength and mix chosen by cross-validation over contiguous folds, then fitted on all rows; see
+//! [`LassoCV`](super::LassoCV) for the cost.
+
+use super::net::{Alphas, ChosenModel, Net, choose};
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        param::{above, above_to, at_least, within},
+        params,
+    },
+};
+
+params! {
+    /// Elastic net whose strength and share of L1 are chosen by cross-validation.
+    pub struct ElasticNetCV {
+        /// Shares of the L1 penalty to try.
+        l1_ratio: Vec<f64> = vec![0.5], above_to(0.0, 1.0);
+        /// Last strength over the first, when they are counted.
+        eps: f64 = 1e-3, within(0.0, 1.0);
+        /// How many strengths to try, or which.
+        alphas: Alphas = Alphas::Count(100);
+        /// Whether to fit an intercept, which is not penalised.
+        fit_intercept: bool = true;
+        /// Most working sets for each strength.
+        max_iter: usize = 1000, at_least(1.0);
+        /// Stop when the duality gap is below this share of the variance of the target.
+        tol: f64 = 1e-4, above(0.0);
+        /// Folds.
+        cv: usize = 5, at_least(2.0);
+        /// Whether coefficients must not be negative.
+        positive: bool = false;
+    }
+}
+
+impl Estimator for ElasticNetCV {
+    type Model = ChosenModel;
+
+    const INFO: Info = Info {
+        scale: true,
+        exceptions: &[(
+            crate::core::model::Property::WeightIsRepetition,
+            "folds are cut by row number, so that repeated rows are other folds",
+        )],
+        ..Info::new(
+            "linear_model",
+            Task::Regression,
+            "min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2, alpha and r by cross-validation",
+            Passes::Many,
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
+        let net = Net {
+            name: "ElasticNetCV",
+            l1_ratio: 1.0,
+            fit_intercept: self.fit_intercept,
+            positive: self.positive,
+            tol: self.tol,
+            max_iter: self.max_iter,
+        };
+        choose(&net, &self.l1_ratio, (&self.alphas, self.eps, self.cv), data, ctx)
+    }
+}

@@ -1,0 +1,140 @@
+//! The generalised linear model: `link(E y) = w.x + b + offset`, y from a member of the exponential family, fitted by
+//! `min 1/2 mean_i deviance(y_i, mean_i) + alpha (1 - r)/2 ||w||^2 + alpha r ||w||_1`.
+//!
+//! An offset is a column of x that enters the score with coefficient one; an exposure is one that enters by its logarithm, so
+//! that under the log link the mean is a rate times the exposure. As columns they pass through splits, files and prediction
+//! like any other. Newton's method with the observed curvature where the loss is convex in the score, Fisher scoring
+//! otherwise; the work is in [`newton`](crate::engine::newton).
+//! Standard errors and p-values come from [`glm_summary`](super::glm_summary).
+
+use super::glm::{Glm, GlmModel};
+use crate::{
+    Ctx, Error, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        choice,
+        param::{above, any, at_least, between, log},
+        params,
+    },
+    engine::{
+        family::{Family, Link},
+        newton::Offset,
+    },
+};
+
+choice! {
+    /// A member of the exponential family.
+    pub enum FamilyName {
+        Normal = "normal",
+        Binomial = "binomial",
+        Poisson = "poisson",
+        Gamma = "gamma",
+        InverseGaussian = "inverse_gaussian",
+        Tweedie = "tweedie",
+        NegativeBinomial = "negative_binomial",
+    }
+}
+
+choice! {
+    /// Which function of the mean is linear in the columns.
+    pub enum LinkName {
+        /// The usual one of the family.
+        Auto = "auto",
+        Identity = "identity",
+        Log = "log",
+        Logit = "logit",
+        Probit = "probit",
+        Cloglog = "cloglog",
+        Inverse = "inverse",
+        Sqrt = "sqrt",
+    }
+}
+
+params! {
+    /// A generalised linear model with any family and link, offset or exposure, and an L2, L1 or mixed penalty.
+    pub struct GeneralizedLinearRegressor {
+        /// Distribution of the target.
+        family: FamilyName = FamilyName::Normal;
+        /// Link between mean and score; auto takes the usual one of the family.
+        link: LinkName = LinkName::Auto;
+        /// Power of the variance function, for the Tweedie family.
+        power: f64 = 1.5, any();
+        /// Variance is mean + theta mean^2, for the negative binomial family.
+        theta: f64 = 1.0, above(0.0);
+        /// Strength of the penalty; 0 is maximum likelihood.
+        alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e2);
+        /// Share of the L1 penalty.
+        l1_ratio: f64 = 0.0, between(0.0, 1.0);
+        /// Whether to fit an intercept, which is not penalised.
+        fit_intercept: bool = true;
+        /// Number of the column that is added to the score as it is.
+        offset: Option<usize> = None, at_least(0.0);
+        /// Number of the column whose logarithm is added to the score.
+        exposure: Option<usize> = None, at_least(0.0);
+        /// Stop when no component of the gradient of the objective is larger.
+        tol: f64 = 1e-6, above(0.0);
+        /// Most iterations.
+        max_iter: usize = 100, at_least(1.0);
+    }
+}
+
+impl Estimator for GeneralizedLinearRegressor {
+    type Model = GlmModel;
+
+    const INFO: Info = Info::new(
+        "linear_model",
+        Task::Regression,
+        "min_{w,b} mean_i deviance(y_i, mean_i) / 2 + alpha ((1 - r)/2 ||w||^2 + r ||w||_1),  link(mean) = w.x + b + offset",
+        Passes::Many,
+    );
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
+        let refuse = |name: &str, value: String, allowed: &str| Error::Parameter {
+            model: "GeneralizedLinearRegressor".into(),
+            name: name.into(),
+            value,
+            allowed: allowed.into(),
+        };
+        let family = match self.family {
+            FamilyName::Normal => Family::Normal,
+            FamilyName::Binomial => Family::Bernoulli,
+            FamilyName::Poisson => Family::Poisson,
+            FamilyName::Gamma => Family::Gamma,
+            FamilyName::InverseGaussian => Family::InverseGaussian,
+            FamilyName::Tweedie if self.power > 0.0 && self.power < 1.0 => {
+                return Err(refuse("power", self.power.to_string(), "0 or less, or 1 or more"));
+            }
+            FamilyName::Tweedie => Family::Tweedie { power: self.power },
+            FamilyName::NegativeBinomial => Family::NegativeBinomial { alpha: self.theta },
+        };
+        let link = match self.link {
+            LinkName::Auto => family.usual_link(),
+            LinkName::Identity => Link::Identity,
+            LinkName::Log => Link::Log,
+            LinkName::Logit => Link::Logit,
+            LinkName::Probit => Link::Probit,
+            LinkName::Cloglog => Link::Cloglog,
+            LinkName::Inverse => Link::Inverse,
+            LinkName::Sqrt => Link::Sqrt,
+        };
+        let offset = match (self.offset, self.exposure) {
+            (Some(_), Some(column)) => {
+                return Err(refuse("exposure", column.to_string(), "none when there is an offset"));
+            }
+            (Some(column), None) => Some(Offset { column, log: false }),
+            (None, Some(column)) => Some(Offset { column, log: true }),
+            (None, None) => None,
+        };
+        let glm = Glm {
+            name: "GeneralizedLinearRegressor",
+            family,
+            link,
+            alpha: self.alpha,
+            l1_ratio: self.l1_ratio,
+            fit_intercept: self.fit_intercept,
+            offset,
+            tol: self.tol,
+            max_iter: self.max_iter,
+        };
+        glm.fit(data, ctx)
+    }
+}

@@ -1,0 +1,61 @@
+//! The lasso with its strength chosen by cross-validation over contiguous folds, then fitted on all rows. With up to a few
+//! thousand columns one pass over the rows gives the moments of every fold, and every path and error follows from them.
+
+use super::net::{Alphas, ChosenModel, Net, choose};
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        param::{above, at_least, within},
+        params,
+    },
+};
+
+params! {
+    /// Lasso whose strength is chosen by cross-validation along the whole regularisation path.
+    pub struct LassoCV {
+        /// Last strength over the first, when they are counted.
+        eps: f64 = 1e-3, within(0.0, 1.0);
+        /// How many strengths to try, or which.
+        alphas: Alphas = Alphas::Count(100);
+        /// Whether to fit an intercept, which is not penalised.
+        fit_intercept: bool = true;
+        /// Most working sets for each strength.
+        max_iter: usize = 1000, at_least(1.0);
+        /// Stop when the duality gap is below this share of the variance of the target.
+        tol: f64 = 1e-4, above(0.0);
+        /// Folds.
+        cv: usize = 5, at_least(2.0);
+        /// Whether coefficients must not be negative.
+        positive: bool = false;
+    }
+}
+
+impl Estimator for LassoCV {
+    type Model = ChosenModel;
+
+    const INFO: Info = Info {
+        scale: true,
+        exceptions: &[(
+            crate::core::model::Property::WeightIsRepetition,
+            "folds are cut by row number, so that repeated rows are other folds",
+        )],
+        ..Info::new(
+            "linear_model",
+            Task::Regression,
+            "min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1, alpha by cross-validation",
+            Passes::Many,
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
+        let net = Net {
+            name: "LassoCV",
+            l1_ratio: 1.0,
+            fit_intercept: self.fit_intercept,
+            positive: self.positive,
+            tol: self.tol,
+            max_iter: self.max_iter,
+        };
+        choose(&net, &[1.0], (&self.alphas, self.eps, self.cv), data, ctx)
+    }
+}

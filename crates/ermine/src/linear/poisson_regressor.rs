@@ -1,0 +1,56 @@
+//! Poisson regression: `min_{w,b} mean_i (e^{s_i} - y_i s_i) + alpha/2 ||w||^2`, s = w.x + b: counts whose mean is e^s.
+//! The work is in [`newton`](crate::engine::newton): one fused pass a step.
+
+use super::glm::{Glm, GlmModel};
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        param::{above, at_least, log},
+        params,
+    },
+    engine::family::{Family, Link},
+};
+
+params! {
+    /// Counts and rates: fits ln(mean) as a linear function of the columns, by maximum likelihood with an L2 penalty.
+    pub struct PoissonRegressor {
+        /// Strength of the L2 penalty; 0 for none.
+        alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
+        /// Whether to fit an intercept, which is not penalised.
+        fit_intercept: bool = true;
+        /// Stop when no component of the gradient of the objective is larger.
+        tol: f64 = 1e-6, above(0.0);
+        /// Most iterations.
+        max_iter: usize = 100, at_least(1.0);
+    }
+}
+
+impl Estimator for PoissonRegressor {
+    type Model = GlmModel;
+
+    const INFO: Info = Info {
+        scale: true,
+        positive_target: true,
+        ..Info::new(
+            "linear_model",
+            Task::Regression,
+            "min_{w,b} mean_i exp(s_i) - y_i s_i + alpha/2 ||w||^2,  s = w.x + b",
+            Passes::Many,
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
+        let glm = Glm {
+            name: "PoissonRegressor",
+            family: Family::Poisson,
+            link: Link::Log,
+            alpha: self.alpha,
+            l1_ratio: 0.0,
+            fit_intercept: self.fit_intercept,
+            offset: None,
+            tol: self.tol,
+            max_iter: self.max_iter,
+        };
+        glm.fit(data, ctx)
+    }
+}
