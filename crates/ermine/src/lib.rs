@@ -16,7 +16,9 @@
 
 pub mod cluster;
 pub mod engine;
+pub mod kernel;
 pub mod linear;
+pub mod neighbors;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -40,6 +42,16 @@ models! {
     linear::Ridge,
     linear::LogisticRegression,
     cluster::KMeans,
+    kernel::SVC,
+    kernel::NuSVC,
+    kernel::SVR,
+    kernel::NuSVR,
+    kernel::OneClassSVM,
+    neighbors::KNeighborsClassifier,
+    neighbors::KNeighborsRegressor,
+    neighbors::NearestNeighbors,
+    neighbors::RadiusNeighborsClassifier,
+    neighbors::RadiusNeighborsRegressor,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.
