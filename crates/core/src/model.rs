@@ -64,6 +64,10 @@ pub enum Output {
     Leaf,
     /// Standard deviation of the predicted numbers.
     Deviation,
+    /// Numbers of the nearest training rows, the nearest first.
+    Neighbours,
+    /// How far the nearest training rows are.
+    Distance,
 }
 
 /// A fitted model: plain data that predicts and saves.

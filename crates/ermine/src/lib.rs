@@ -16,10 +16,12 @@
 
 pub mod cluster;
 pub mod engine;
+pub mod kernel;
 pub mod linear;
 pub mod prepare;
 pub mod metrics;
 pub mod split;
+pub mod neighbors;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -51,6 +53,16 @@ models! {
     linear::TweedieRegressor,
     linear::GeneralizedLinearRegressor,
     cluster::KMeans,
+    kernel::SVC,
+    kernel::NuSVC,
+    kernel::SVR,
+    kernel::NuSVR,
+    kernel::OneClassSVM,
+    neighbors::KNeighborsClassifier,
+    neighbors::KNeighborsRegressor,
+    neighbors::NearestNeighbors,
+    neighbors::RadiusNeighborsClassifier,
+    neighbors::RadiusNeighborsRegressor,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.

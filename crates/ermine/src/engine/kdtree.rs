@@ -1,0 +1,156 @@
+//! A k-d tree over dense rows of few columns, for Minkowski distances (Bentley 1975; boxes as in Friedman et al. 1977).
+//!
+//! Split at the median of the widest column; leaves keep their rows column by column, so that distances to a whole leaf vectorise.
+//! A branch is skipped when its box is farther than the worst neighbour so far. Box and row distances add the same terms in the same
+//! order, and rounding is monotone, so no neighbour is ever missed. Building O(n log n), a query O(log n) while columns are few.
+
+use super::neighbours::{Best, Norm};
+use crate::core::{Matrix, kernel::vectorised};
+
+pub struct KdTree {
+    cols: usize,
+    /// Rows in leaf order.
+    order: Vec<u32>,
+    nodes: Vec<Node>,
+    /// Smallest and largest value of each column, for every node.
+    boxes: Vec<f64>,
+    /// The rows of each leaf, column by column.
+    values: Vec<f64>,
+}
+
+struct Node {
+    first: usize,
+    rows: usize,
+    /// The second child; the first follows its parent. 0 for a leaf.
+    right: usize,
+}
+
+const LEAF: usize = 32;
+
+/// Subtrees of fewer rows are built on one thread.
+const ALONE: usize = 20_000;
+
+impl KdTree {
+    pub fn new(points: &Matrix) -> KdTree {
+        let mut order: Vec<u32> = (0..points.rows as u32).collect();
+        let (nodes, boxes) = build(points, &mut order, 0);
+        let mut values = vec![0.0; points.values.len()];
+        let cols = points.cols;
+        for node in nodes.iter().filter(|node| node.right == 0) {
+            let at = node.first * cols;
+            for (i, &row) in order[node.first..node.first + node.rows].iter().enumerate() {
+                for (j, v) in points.row(row as usize).iter().enumerate() {
+                    values[at + j * node.rows + i] = *v;
+                }
+            }
+        }
+        KdTree { cols, order, nodes, boxes, values }
+    }
+
+    /// Offers to `best` every row that may be among the nearest, by the norm's raw distance.
+    pub fn nearest(&self, query: &[f64], norm: Norm, best: &mut Best, leaf: &mut Vec<f64>) {
+        if self.order.is_empty() {
+            return;
+        }
+        let mut waiting = vec![(self.bound(0, query, norm), 0)];
+        while let Some((bound, at)) = waiting.pop() {
+            if bound > best.worst() {
+                continue;
+            }
+            let node = &self.nodes[at];
+            if node.right == 0 {
+                self.leaf(node, query, norm, leaf);
+                for (i, &distance) in leaf.iter().enumerate() {
+                    if distance <= best.worst() {
+                        best.offer(distance, self.order[node.first + i]);
+                    }
+                }
+                continue;
+            }
+            let (left, right) = (at + 1, node.right);
+            let (near, far) = (self.bound(left, query, norm), self.bound(right, query, norm));
+            // The nearer child is looked at first: it lowers the bar for the other.
+            if near <= far {
+                waiting.extend([(far, right), (near, left)]);
+            } else {
+                waiting.extend([(near, left), (far, right)]);
+            }
+        }
+    }
+
+    /// Calls `found` for every row within the raw distance `limit`.
+    pub fn within(&self, query: &[f64], norm: Norm, limit: f64, mut found: impl FnMut(f64, u32)) {
+        let (mut waiting, mut leaf) = (if self.order.is_empty() { vec![] } else { vec![0] }, Vec::new());
+        while let Some(at) = waiting.pop() {
+            if self.bound(at, query, norm) > limit {
+                continue;
+            }
+            let node = &self.nodes[at];
+            if node.right == 0 {
+                self.leaf(node, query, norm, &mut leaf);
+                for (i, &distance) in leaf.iter().enumerate().filter(|(_, d)| **d <= limit) {
+                    found(distance, self.order[node.first + i]);
+                }
+            } else {
+                waiting.extend([at + 1, node.right]);
+            }
+        }
+    }
+
+    /// Raw distance from the query to the box of a node.
+    #[inline]
+    fn bound(&self, at: usize, query: &[f64], norm: Norm) -> f64 {
+        let sides = &self.boxes[at * 2 * self.cols..(at + 1) * 2 * self.cols];
+        let (low, high) = sides.split_at(self.cols);
+        norm.sum(query.iter().zip(low.iter().zip(high)).map(|(q, (low, high))| (low - q).max(q - high).max(0.0)))
+    }
+
+    fn leaf(&self, node: &Node, query: &[f64], norm: Norm, out: &mut Vec<f64>) {
+        out.clear();
+        out.resize(node.rows, 0.0);
+        let values = &self.values[node.first * self.cols..(node.first + node.rows) * self.cols];
+        vectorised(|| {
+            for (q, column) in query.iter().zip(values.chunks_exact(node.rows)) {
+                norm.add_each(*q, column, out);
+            }
+        });
+    }
+}
+
+/// Nodes of a subtree in depth-first order, places relative to the subtree, and their boxes.
+fn build(points: &Matrix, order: &mut [u32], first: usize) -> (Vec<Node>, Vec<f64>) {
+    let cols = points.cols;
+    let (mut low, mut high) = (vec![f64::INFINITY; cols], vec![f64::NEG_INFINITY; cols]);
+    for &row in order.iter() {
+        for (j, &v) in points.row(row as usize).iter().enumerate() {
+            low[j] = low[j].min(v);
+            high[j] = high[j].max(v);
+        }
+    }
+    let mut boxes = low.clone();
+    boxes.extend(&high);
+    let widest = (0..cols).fold(0, |best, j| if high[j] - low[j] > high[best] - low[best] { j } else { best });
+    let mut nodes = vec![Node { first, rows: order.len(), right: 0 }];
+    if order.len() <= LEAF || high[widest] <= low[widest] {
+        return (nodes, boxes);
+    }
+    let middle = order.len() / 2;
+    let key = |row: &u32| points[(*row as usize, widest)];
+    order.select_nth_unstable_by(middle, |a, b| key(a).total_cmp(&key(b)).then(a.cmp(b)));
+    let (left, right) = order.split_at_mut(middle);
+    let halves = if left.len() + right.len() > ALONE {
+        rayon::join(|| build(points, left, first), || build(points, right, first + middle))
+    } else {
+        (build(points, left, first), build(points, right, first + middle))
+    };
+    for (part, sides) in [halves.0, halves.1] {
+        let offset = nodes.len();
+        // Written twice: the second child stays.
+        nodes[0].right = offset;
+        nodes.extend(
+            part.into_iter().map(|node| Node { right: if node.right == 0 { 0 } else { node.right + offset }, ..node }),
+        );
+        boxes.extend(sides);
+    }
+    (nodes, boxes)
+}

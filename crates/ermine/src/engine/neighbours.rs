@@ -1,0 +1,446 @@
+//! The nearest rows: exact, by a k-d tree where columns are few, by tiles of matrix products where they are many.
+//!
+//! ||x - z||^2 = ||x||^2 - 2 x.z + ||z||^2 finds candidates at the speed of a matrix product but loses digits, so some more than
+//! asked for are kept, their distances computed again term by term, and the gap to the first one left out compared with a bound
+//! on what was lost; a query that fails the test is searched plainly. Equal distances are ordered by row.
+
+use super::{
+    kdtree::KdTree,
+    kernel::{Defaults, Kernel},
+    points::{Points, for_each_pair, products},
+};
+use crate::{
+    Error, Result, X,
+    core::{
+        data::Row,
+        kernel::{distance2, vectorised},
+        param::{Field, Form, Range, Value},
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::{cmp::Ordering, collections::BinaryHeap, sync::OnceLock};
+
+/// How far apart two rows are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Metric {
+    /// By the parameter `p`, which is 2 unless stated.
+    Minkowski(f64),
+    Chebyshev,
+    /// 1 - x.z / (||x|| ||z||)
+    Cosine,
+    /// Distance in the feature space: sqrt(k(x, x) - 2 k(x, z) + k(z, z)).
+    Kernel(Kernel),
+}
+
+impl Field for Metric {
+    fn forms(_: Range) -> Vec<Form> {
+        vec![Form::Choice(vec!["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"]), Form::Text]
+    }
+    fn to_value(&self) -> Value {
+        Value::Text(match self {
+            Metric::Minkowski(p) if *p == 2.0 => "euclidean".into(),
+            Metric::Minkowski(p) if *p == 1.0 => "manhattan".into(),
+            Metric::Minkowski(_) => "minkowski".into(),
+            Metric::Chebyshev => "chebyshev".into(),
+            Metric::Cosine => "cosine".into(),
+            Metric::Kernel(kernel) => kernel.to_string(),
+        })
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        let text = String::from_value(value)?;
+        Some(match text.as_str() {
+            // Zero stands for "what p says".
+            "minkowski" => Metric::Minkowski(0.0),
+            "euclidean" | "l2" => Metric::Minkowski(2.0),
+            "manhattan" | "cityblock" | "l1" => Metric::Minkowski(1.0),
+            "chebyshev" | "infinity" => Metric::Chebyshev,
+            "cosine" => Metric::Cosine,
+            other => Metric::Kernel(Kernel::parse(other).ok().filter(|kernel| !kernel.is_precomputed())?),
+        })
+    }
+}
+
+impl Metric {
+    /// The metric with its power in place, checked against the columns.
+    pub fn resolve(&self, p: f64, cols: usize) -> Result<Metric> {
+        Ok(match self {
+            Metric::Minkowski(0.0) if p == f64::INFINITY => Metric::Chebyshev,
+            Metric::Minkowski(0.0) => Metric::Minkowski(p),
+            Metric::Kernel(kernel) => {
+                let kernel = kernel.resolve(&Defaults { gamma: 1.0 / cols as f64, degree: 3.0, coef0: 1.0 });
+                kernel.check(cols)?;
+                Metric::Kernel(kernel)
+            }
+            same => same.clone(),
+        })
+    }
+
+    fn norm(&self) -> Option<Norm> {
+        match *self {
+            Metric::Minkowski(p) if p == 1.0 => Some(Norm::One),
+            Metric::Minkowski(p) if p == 2.0 => Some(Norm::Two),
+            Metric::Minkowski(p) => Some(Norm::Power(p)),
+            Metric::Chebyshev => Some(Norm::Largest),
+            _ => None,
+        }
+    }
+
+    /// From what is compared to what is shown.
+    fn shown(&self, raw: f64) -> f64 {
+        match *self {
+            Metric::Minkowski(p) if p == 1.0 => raw,
+            Metric::Minkowski(p) if p == 2.0 => raw.sqrt(),
+            Metric::Minkowski(p) => raw.powf(1.0 / p),
+            Metric::Kernel(_) => raw.max(0.0).sqrt(),
+            Metric::Chebyshev | Metric::Cosine => raw,
+        }
+    }
+
+    fn raw(&self, shown: f64) -> f64 {
+        match *self {
+            Metric::Minkowski(p) if p == 2.0 => shown * shown,
+            Metric::Minkowski(p) if p != 1.0 => shown.powf(p),
+            Metric::Kernel(_) => shown * shown,
+            _ => shown,
+        }
+    }
+}
+
+/// A Minkowski distance before its root: what can be compared and bounded by column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Norm {
+    One,
+    Two,
+    Power(f64),
+    Largest,
+}
+
+impl Norm {
+    #[inline(always)]
+    fn term(self, difference: f64) -> f64 {
+        match self {
+            Norm::Two => difference * difference,
+            Norm::One | Norm::Largest => difference.abs(),
+            Norm::Power(p) => difference.abs().powf(p),
+        }
+    }
+
+    #[inline(always)]
+    pub fn sum(self, differences: impl Iterator<Item = f64>) -> f64 {
+        match self {
+            Norm::Largest => differences.fold(0.0, |sum: f64, d| sum.max(d.abs())),
+            Norm::Two => differences.fold(0.0, |sum, d| sum + d * d),
+            _ => differences.fold(0.0, |sum, d| sum + self.term(d)),
+        }
+    }
+
+    /// Adds the terms of one column to the distances of all rows.
+    #[inline(always)]
+    pub fn add_each(self, q: f64, column: &[f64], out: &mut [f64]) {
+        match self {
+            Norm::Two => out.iter_mut().zip(column).for_each(|(out, v)| *out += (q - v) * (q - v)),
+            Norm::One => out.iter_mut().zip(column).for_each(|(out, v)| *out += (q - v).abs()),
+            Norm::Largest => out.iter_mut().zip(column).for_each(|(out, v)| *out = out.max((q - v).abs())),
+            Norm::Power(p) => out.iter_mut().zip(column).for_each(|(out, v)| *out += (q - v).abs().powf(p)),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Near(f64, u32);
+
+impl Eq for Near {}
+
+impl Ord for Near {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
+    }
+}
+
+impl PartialOrd for Near {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The k nearest so far; of equal distances the first rows.
+pub struct Best {
+    k: usize,
+    heap: BinaryHeap<Near>,
+    worst: f64,
+}
+
+impl Best {
+    pub fn new(k: usize) -> Self {
+        Best { k, heap: BinaryHeap::with_capacity(k + 1), worst: f64::INFINITY }
+    }
+
+    /// What a distance must not exceed to count.
+    #[inline(always)]
+    pub fn worst(&self) -> f64 {
+        self.worst
+    }
+
+    #[inline]
+    pub fn offer(&mut self, distance: f64, row: u32) {
+        let near = Near(distance, row);
+        if self.heap.len() < self.k {
+            self.heap.push(near);
+        } else if let Some(mut top) = self.heap.peek_mut() {
+            if near < *top {
+                *top = near;
+            }
+        }
+        if self.heap.len() == self.k {
+            self.worst = self.heap.peek().map_or(f64::INFINITY, |top| top.0);
+        }
+    }
+
+    fn sorted(&mut self) -> Vec<(f64, u32)> {
+        let mut all: Vec<Near> = self.heap.drain().collect();
+        self.worst = f64::INFINITY;
+        all.sort_unstable();
+        all.into_iter().map(|Near(distance, row)| (distance, row)).collect()
+    }
+}
+
+/// Rows to be found.
+#[derive(Serialize, Deserialize)]
+pub struct Search {
+    pub points: Points,
+    pub metric: Metric,
+    #[serde(skip)]
+    prepared: OnceLock<Prepared>,
+}
+
+struct Prepared {
+    tree: Option<KdTree>,
+    /// k(z, z) or ||z||^2 of every point.
+    norms: Vec<f64>,
+}
+
+/// A tree helps below this many columns.
+const TREE_COLUMNS: usize = 15;
+/// Queries and points of one tile.
+const QUERIES: usize = 128;
+const TILE: usize = 512;
+
+impl Search {
+    pub fn new(points: Points, metric: Metric) -> Self {
+        Search { points, metric, prepared: OnceLock::new() }
+    }
+
+    /// Builds what queries need; they would do it themselves, on the first one's time.
+    pub fn prepare(&self) {
+        self.prepared();
+    }
+
+    fn prepared(&self) -> &Prepared {
+        self.prepared.get_or_init(|| {
+            let tree = match (&self.points, self.metric.norm()) {
+                (Points::Dense(m), Some(_)) if m.cols <= TREE_COLUMNS && m.rows > 256 => Some(KdTree::new(m)),
+                _ => None,
+            };
+            let x = self.points.x();
+            let norms = match &self.metric {
+                Metric::Kernel(kernel) => kernel.diagonal(&x),
+                _ => x.iter().map(|row| row.norm2()).collect(),
+            };
+            Prepared { tree, norms }
+        })
+    }
+
+    pub fn check(&self) -> Result<()> {
+        self.points.check()?;
+        let fits = match &self.metric {
+            Metric::Kernel(kernel) => return kernel.check(self.points.cols()),
+            Metric::Minkowski(p) => *p > 0.0 && p.is_finite(),
+            _ => true,
+        };
+        if fits { Ok(()) } else { Err(Error::Data("the stored metric has no power".into())) }
+    }
+
+    /// The `k` nearest points of every row, by distance and then by row: (distance, row) pairs, k of them for each query.
+    pub fn nearest(&self, x: &X, k: usize) -> Vec<(f64, u32)> {
+        let k = k.min(self.points.rows());
+        let prepared = self.prepared();
+        let mut out = Vec::with_capacity(x.rows() * k);
+        match (&prepared.tree, self.metric.norm()) {
+            (Some(tree), Some(norm)) => {
+                let (mut best, mut leaf, mut wide) = (Best::new(k), Vec::new(), Vec::new());
+                for row in x.iter() {
+                    tree.nearest(dense(row, x.cols(), &mut wide), norm, &mut best, &mut leaf);
+                    out.extend(best.sorted());
+                }
+            }
+            (_, Some(Norm::Two) | None) => {
+                for first in (0..x.rows()).step_by(QUERIES) {
+                    self.tiles(&x.slice(first..(first + QUERIES).min(x.rows())), k, &mut out);
+                }
+            }
+            _ => {
+                let mut best = Best::new(k);
+                for row in x.iter() {
+                    self.plain(row, &mut best);
+                    out.extend(best.sorted());
+                }
+            }
+        }
+        out.iter_mut().for_each(|(distance, _)| *distance = self.metric.shown(*distance));
+        out
+    }
+
+    /// All points within `radius` of every row, by row.
+    pub fn within(&self, x: &X, radius: f64) -> Vec<Vec<(f64, u32)>> {
+        let limit = self.metric.raw(radius);
+        let prepared = self.prepared();
+        let mut wide = Vec::new();
+        let one = |row: Row| {
+            let mut found = Vec::new();
+            match (&prepared.tree, self.metric.norm()) {
+                (Some(tree), Some(norm)) => {
+                    tree.within(dense(row, x.cols(), &mut wide), norm, limit, |d, i| found.push((d, i)));
+                    found.sort_unstable_by_key(|(_, row)| *row);
+                }
+                _ => {
+                    let own = self.own(row);
+                    for i in 0..self.points.rows() {
+                        let distance = self.exact(row, own, i);
+                        if distance <= limit {
+                            found.push((distance, i as u32));
+                        }
+                    }
+                }
+            }
+            found.iter_mut().for_each(|(distance, _)| *distance = self.metric.shown(*distance));
+            found
+        };
+        x.iter().map(one).collect()
+    }
+
+    /// k(x, x) or ||x||^2, what an exact distance needs of the query.
+    fn own(&self, row: Row) -> f64 {
+        match &self.metric {
+            Metric::Kernel(kernel) => kernel.diagonal(&single(row, self.points.cols()).x())[0],
+            _ => row.norm2(),
+        }
+    }
+
+    /// The raw distance, term by term.
+    fn exact(&self, row: Row, own: f64, i: usize) -> f64 {
+        let point = self.points.x().row(i);
+        let prepared = self.prepared();
+        match (&self.metric, row, point) {
+            (Metric::Minkowski(2.0), Row::Dense(a), Row::Dense(b)) => distance2(a, b),
+            (Metric::Cosine, _, _) => {
+                let (mut dot, norm) = (0.0, own.sqrt() * prepared.norms[i].sqrt());
+                for_each_pair(row, point, |a, b| dot += a * b);
+                if norm > 0.0 { (1.0 - dot / norm).max(0.0) } else { 1.0 }
+            }
+            (Metric::Kernel(kernel), _, _) => {
+                let mut value = [0.0];
+                kernel.block(&single(row, self.points.cols()).x(), &self.points.x().slice(i..i + 1), &mut value);
+                (own - 2.0 * value[0] + prepared.norms[i]).max(0.0)
+            }
+            (metric, _, _) => {
+                let norm = metric.norm().unwrap_or(Norm::Two);
+                let mut sum = 0.0f64;
+                match norm {
+                    Norm::Largest => for_each_pair(row, point, |a, b| sum = sum.max((a - b).abs())),
+                    _ => for_each_pair(row, point, |a, b| sum += norm.term(a - b)),
+                }
+                sum
+            }
+        }
+    }
+
+    fn plain(&self, row: Row, best: &mut Best) {
+        let own = self.own(row);
+        for i in 0..self.points.rows() {
+            let distance = self.exact(row, own, i);
+            if distance <= best.worst() {
+                best.offer(distance, i as u32);
+            }
+        }
+    }
+
+    /// Queries against all points by tiles of products; distances in `out` are raw and exact.
+    fn tiles(&self, x: &X, k: usize, out: &mut Vec<(f64, u32)>) {
+        let (prepared, n) = (self.prepared(), self.points.rows());
+        let kept = (k + k / 4 + 8).min(n);
+        let mut best: Vec<Best> = (0..x.rows()).map(|_| Best::new(kept)).collect();
+        let own: Vec<f64> = x.iter().map(|row| self.own(row)).collect();
+        let mut tile = vec![0.0; x.rows() * TILE.min(n)];
+        let points = self.points.x();
+        for first in (0..n).step_by(TILE) {
+            let m = TILE.min(n - first);
+            let tile = &mut tile[..x.rows() * m];
+            let part = points.slice(first..first + m);
+            match &self.metric {
+                Metric::Kernel(kernel) => kernel.block(x, &part, tile),
+                _ => products(x, &part, tile),
+            }
+            let norms = &prepared.norms[first..first + m];
+            vectorised(|| {
+                for ((values, best), own) in tile.chunks_exact_mut(m).zip(&mut best).zip(&own) {
+                    if self.metric == Metric::Cosine {
+                        for (v, norm) in values.iter_mut().zip(norms) {
+                            let scale = (own * norm).sqrt();
+                            *v = if scale > 0.0 { 1.0 - *v / scale } else { 1.0 };
+                        }
+                    } else {
+                        values.iter_mut().zip(norms).for_each(|(v, norm)| *v = own + norm - 2.0 * *v);
+                    }
+                    for (at, values) in values.chunks(8).enumerate() {
+                        // Most points are too far: eight at a time.
+                        let nearest = values.iter().copied().fold(f64::INFINITY, |a, b| if b < a { b } else { a });
+                        if nearest > best.worst() {
+                            continue;
+                        }
+                        for (i, &v) in values.iter().enumerate() {
+                            if v <= best.worst() {
+                                best.offer(v, (first + at * 8 + i) as u32);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+        let largest = prepared.norms.iter().copied().fold(0.0, f64::max);
+        let mut exact = Best::new(k);
+        for (i, best) in best.iter_mut().enumerate() {
+            let row = x.row(i);
+            let cut = if kept < n { best.worst() } else { f64::INFINITY };
+            for (_, candidate) in best.sorted() {
+                exact.offer(self.exact(row, own[i], candidate as usize), candidate);
+            }
+            // What the product form may lose: a few roundings of the norms it subtracts.
+            let size = if self.metric == Metric::Cosine { 1.0 } else { own[i].abs() + largest };
+            let lost = 4.0 * f64::EPSILON * (8.0 + x.cols() as f64 / 8.0) * size;
+            if exact.worst() + lost >= cut {
+                exact.sorted();
+                self.plain(row, &mut exact);
+            }
+            out.extend(exact.sorted());
+        }
+    }
+}
+
+fn dense<'a>(row: Row<'a>, cols: usize, wide: &'a mut Vec<f64>) -> &'a [f64] {
+    if let Row::Dense(values) = row {
+        return values;
+    }
+    wide.clear();
+    wide.resize(cols, 0.0);
+    row.for_each(|j, v| wide[j] = v);
+    wide
+}
+
+fn single(row: Row, cols: usize) -> Points {
+    match row {
+        Row::Dense(values) => Points::Dense(crate::Matrix::new(values.to_vec(), 1, cols)),
+        Row::Sparse { columns, values } => {
+            Points::Sparse { starts: vec![0, values.len()], columns: columns.to_vec(), values: values.to_vec(), cols }
+        }
+    }
+}

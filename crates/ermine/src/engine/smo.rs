@@ -1,0 +1,423 @@
+//! The quadratic problem behind every kernel SVM:
+//!
+//!     min_b  1/2 b'Kb + c'b    with  lo <= b <= hi  and  the sum of b fixed within each group.
+//!
+//! b is the multiplier times its sign, so classes, tubes and one-class problems differ only in c and the box. A variable belongs
+//! to a row of K; several may share one.
+//!
+//! Method: decomposition in two levels. Outside, a working set of the worst violators and of what was free before is solved on
+//! its own square of K, then the gradient f = Kb moves by one product with the rows that changed (ThunderSVM, Wen et al. 2018).
+//! Inside, sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005). Stops, like LIBSVM,
+//! when no pair violates the optimality conditions by more than the tolerance. Cost: one kernel row for each change of a
+//! variable that the cache does not hold, and O(working set) a step.
+
+use super::gram::Gram;
+use crate::{
+    Ctx, Result, Stop,
+    core::{ctx::Progress, kernel::vectorised},
+};
+
+pub struct Problem {
+    /// The row of K that each variable belongs to.
+    pub rows: Vec<u32>,
+    pub c: Vec<f64>,
+    pub lo: Vec<f64>,
+    pub hi: Vec<f64>,
+    /// Group of each variable; all 0 when there is one constraint.
+    pub group: Vec<u8>,
+    /// A feasible start.
+    pub b: Vec<f64>,
+}
+
+pub struct Solution {
+    pub b: Vec<f64>,
+    /// `K b` at every row.
+    pub f: Vec<f64>,
+    /// What f + c is at free variables of each group: minus the multiplier of its constraint.
+    pub level: [f64; 2],
+    pub steps: usize,
+    pub rounds: usize,
+    /// Largest violation of the optimality conditions by a pair.
+    pub violation: f64,
+    /// How far the objective can be from its minimum; infinite boxes leave out what has no bound.
+    pub gap: f64,
+    /// What the gap may be when the violation is within tolerance.
+    pub gap_allowed: f64,
+    pub objective: f64,
+    /// Objective after each round.
+    pub path: Vec<f64>,
+    pub stop: Stop,
+}
+
+/// Variables solved together.
+const WORKING_SET: usize = 1024;
+
+/// Curvature of a pair that K says is flat or, rounding or an indefinite kernel, less.
+const FLAT: f64 = 1e-12;
+
+pub fn solve(
+    ctx: &Ctx,
+    what: &'static str,
+    gram: &mut Gram,
+    problem: Problem,
+    tolerance: f64,
+    max_steps: usize,
+) -> Result<Solution> {
+    let Problem { rows, c, lo, hi, group, mut b } = problem;
+    let n = rows.len();
+    let groups = group.iter().copied().max().map_or(1, |g| g as usize + 1);
+    let mut f = vec![0.0; gram.rows()];
+    gram.add_rows(ctx, &merged(&rows, b.iter().copied()), &mut f)?;
+
+    let size = WORKING_SET.min((n / 2).next_multiple_of(2)).max(2.min(n)).max(n.min(64));
+    let mut previous: Vec<usize> = Vec::new();
+    let (mut steps, mut rounds, mut path, mut stop) = (0, 0, Vec::new(), Stop::Converged);
+    let mut stalled = 0;
+    let mut ends;
+    let mut h: Vec<f64> = vec![0.0; n];
+    loop {
+        ctx.check()?;
+        for v in 0..n {
+            h[v] = f[rows[v] as usize] + c[v];
+        }
+        ends = (0..groups).map(|g| Ends::of(g as u8, &h, &b, &lo, &hi, &group)).collect::<Vec<_>>();
+        let violation = ends.iter().map(Ends::violation).fold(f64::NEG_INFINITY, f64::max);
+        let value = 0.5 * (0..n).map(|v| b[v] * (h[v] + c[v])).sum::<f64>();
+        path.push(value);
+        ctx.progress(Progress { what, step: rounds, of: None, value: Some(value) });
+        if violation <= tolerance {
+            break;
+        }
+        if steps >= max_steps {
+            stop = Stop::MaxIter;
+            break;
+        }
+        // Rounding: the violation is above tolerance, but no step lowers the objective.
+        stalled = match path.len() {
+            1 => 0,
+            len if path[len - 1] < path[len - 2] => 0,
+            _ => stalled + 1,
+        };
+        if stalled > 20 {
+            stop = Stop::NoProgress;
+            break;
+        }
+        let set = working_set(&h, &b, &lo, &hi, &group, &ends, &previous, size);
+        let members: Vec<usize> = set.iter().map(|&v| rows[v] as usize).collect();
+        let mut inner = Inner::new(gram, ctx, &set, &members, &h, &b, &lo, &hi, &group, groups);
+        let local = (0.1 * violation).max(0.5 * tolerance);
+        let local = if violation < 10.0 * tolerance { 0.5 * tolerance } else { local };
+        steps += inner.run(local, (max_steps - steps).min(200 * size.max(100)));
+        let changes: Vec<(u32, f64)> = set
+            .iter()
+            .enumerate()
+            .map(|(k, &v)| {
+                let change = inner.b[k] - b[v];
+                b[v] = inner.b[k];
+                (rows[v], change)
+            })
+            .collect();
+        let moved: Vec<u32> = changes.iter().map(|(row, _)| *row).collect();
+        gram.add_rows(ctx, &merged(&moved, changes.iter().map(|(_, change)| *change)), &mut f)?;
+        previous = set;
+        rounds += 1;
+    }
+    let mut level = [0.0; 2];
+    for (g, end) in ends.iter().enumerate() {
+        level[g] = end.level(g as u8, &h, &b, &lo, &hi, &group);
+    }
+    let (mut gap, mut gap_allowed) = (0.0, 0.0);
+    for v in 0..n {
+        let slope = h[v] - level[group[v] as usize];
+        let best = if slope > 0.0 { slope * lo[v] } else { slope * hi[v] };
+        if best.is_finite() {
+            gap += slope * b[v] - best;
+        }
+        if (hi[v] - lo[v]).is_finite() {
+            gap_allowed += tolerance * (hi[v] - lo[v]);
+        }
+    }
+    let violation = ends.iter().map(Ends::violation).fold(0.0, f64::max);
+    let objective = path.last().copied().unwrap_or(0.0);
+    Ok(Solution { b, f, level, steps, rounds, violation, gap, gap_allowed, objective, path, stop })
+}
+
+/// Steps by row, with those of variables that share a row added up and nothing that did not move.
+fn merged(rows: &[u32], steps: impl Iterator<Item = f64>) -> Vec<(usize, f64)> {
+    let mut pairs: Vec<(usize, f64)> =
+        rows.iter().map(|&row| row as usize).zip(steps).filter(|(_, s)| *s != 0.0).collect();
+    pairs.sort_by_key(|(row, _)| *row);
+    pairs.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0.0 };
+        same
+    });
+    pairs.retain(|(_, step)| *step != 0.0);
+    pairs
+}
+
+/// The extreme gradients of a group: `up` among variables that can rise, `down` among those that can fall.
+struct Ends {
+    up: f64,
+    down: f64,
+}
+
+impl Ends {
+    fn of(g: u8, h: &[f64], b: &[f64], lo: &[f64], hi: &[f64], group: &[u8]) -> Ends {
+        let (mut up, mut down) = (f64::INFINITY, f64::NEG_INFINITY);
+        for v in 0..h.len() {
+            if group[v] != g {
+                continue;
+            }
+            if b[v] < hi[v] {
+                up = up.min(h[v]);
+            }
+            if b[v] > lo[v] {
+                down = down.max(h[v]);
+            }
+        }
+        Ends { up, down }
+    }
+
+    fn violation(&self) -> f64 {
+        self.down - self.up
+    }
+
+    fn level(&self, g: u8, h: &[f64], b: &[f64], lo: &[f64], hi: &[f64], group: &[u8]) -> f64 {
+        let (mut sum, mut count) = (0.0, 0);
+        for v in 0..h.len() {
+            if group[v] == g && b[v] > lo[v] && b[v] < hi[v] {
+                sum += h[v];
+                count += 1;
+            }
+        }
+        match (count, self.up.is_finite(), self.down.is_finite()) {
+            (1.., _, _) => sum / count as f64,
+            (_, true, true) => 0.5 * (self.up + self.down),
+            (_, true, false) => self.up,
+            (_, false, true) => self.down,
+            _ => 0.0,
+        }
+    }
+}
+
+/// Half the set are the worst violators on either side, the rest what was free in the set before: those are the variables
+/// whose values are still being found.
+fn working_set(
+    h: &[f64],
+    b: &[f64],
+    lo: &[f64],
+    hi: &[f64],
+    group: &[u8],
+    ends: &[Ends],
+    previous: &[usize],
+    size: usize,
+) -> Vec<usize> {
+    let n = h.len();
+    let mut taken = vec![false; n];
+    let mut set = Vec::with_capacity(size);
+    // The first round has nothing to keep.
+    let fresh = if previous.is_empty() { size } else { size / 2 };
+    let mut sides: Vec<Vec<usize>> = Vec::new();
+    for (g, end) in ends.iter().enumerate() {
+        let mut rising: Vec<usize> =
+            (0..n).filter(|&v| group[v] as usize == g && b[v] < hi[v] && h[v] < end.down).collect();
+        let mut falling: Vec<usize> =
+            (0..n).filter(|&v| group[v] as usize == g && b[v] > lo[v] && h[v] > end.up).collect();
+        let limit = fresh;
+        worst(&mut rising, limit, |&v| (h[v], v));
+        worst(&mut falling, limit, |&v| (-h[v], v));
+        sides.push(rising);
+        sides.push(falling);
+    }
+    let mut at = 0;
+    while set.len() < fresh && sides.iter().any(|side| at < side.len()) {
+        for side in &sides {
+            if let Some(&v) = side.get(at) {
+                if !taken[v] && set.len() < fresh {
+                    taken[v] = true;
+                    set.push(v);
+                }
+            }
+        }
+        at += 1;
+    }
+    let free = |v: usize| b[v] > lo[v] && b[v] < hi[v];
+    for wanted in [true, false] {
+        for &v in previous {
+            if set.len() < size && !taken[v] && free(v) == wanted {
+                taken[v] = true;
+                set.push(v);
+            }
+        }
+    }
+    set
+}
+
+/// Keeps the `limit` smallest by key, in order.
+fn worst(candidates: &mut Vec<usize>, limit: usize, key: impl Fn(&usize) -> (f64, usize)) {
+    let order = |a: &usize, b: &usize| {
+        let (a, b) = (key(a), key(b));
+        a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+    };
+    if candidates.len() > limit && limit > 0 {
+        candidates.select_nth_unstable_by(limit - 1, order);
+        candidates.truncate(limit);
+    }
+    candidates.sort_unstable_by(order);
+}
+
+/// The problem on a working set, with its square of K at hand.
+struct Inner {
+    k: Vec<f64>,
+    diagonal: Vec<f64>,
+    h: Vec<f64>,
+    b: Vec<f64>,
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    /// `can_rise[g][v]` is 0 where the variable is of group g and below its upper end, infinity elsewhere; `can_fall` likewise.
+    can_rise: Vec<Vec<f64>>,
+    can_fall: Vec<Vec<f64>>,
+    group: Vec<u8>,
+}
+
+const LANES: usize = 8;
+
+impl Inner {
+    fn new(
+        gram: &Gram,
+        ctx: &Ctx,
+        set: &[usize],
+        rows: &[usize],
+        h: &[f64],
+        b: &[f64],
+        lo: &[f64],
+        hi: &[f64],
+        group: &[u8],
+        groups: usize,
+    ) -> Inner {
+        // Padded to whole vectors with variables that can neither rise nor fall.
+        let (m, padded) = (set.len(), set.len().next_multiple_of(LANES));
+        let square = gram.square(ctx, rows);
+        let mut k = vec![0.0; m * padded];
+        for (to, from) in k.chunks_exact_mut(padded).zip(square.chunks_exact(m)) {
+            to[..m].copy_from_slice(from);
+        }
+        let take = |values: &[f64]| {
+            let mut out: Vec<f64> = set.iter().map(|&v| values[v]).collect();
+            out.resize(padded, 0.0);
+            out
+        };
+        let mut diagonal: Vec<f64> = rows.iter().map(|&row| gram.diagonal[row]).collect();
+        diagonal.resize(padded, 0.0);
+        let mut group: Vec<u8> = set.iter().map(|&v| group[v]).collect();
+        group.resize(padded, u8::MAX);
+        let mut inner = Inner {
+            k,
+            diagonal,
+            h: take(h),
+            b: take(b),
+            lo: take(lo),
+            hi: take(hi),
+            can_rise: vec![vec![f64::INFINITY; padded]; groups],
+            can_fall: vec![vec![f64::INFINITY; padded]; groups],
+            group,
+        };
+        (0..m).for_each(|v| inner.mark(v));
+        inner
+    }
+
+    fn mark(&mut self, v: usize) {
+        let g = self.group[v] as usize;
+        self.can_rise[g][v] = if self.b[v] < self.hi[v] { 0.0 } else { f64::INFINITY };
+        self.can_fall[g][v] = if self.b[v] > self.lo[v] { 0.0 } else { f64::INFINITY };
+    }
+
+    /// Steps until no pair violates by more than `tolerance`; returns how many.
+    fn run(&mut self, tolerance: f64, max_steps: usize) -> usize {
+        vectorised(|| {
+            for step in 0..max_steps {
+                let Some((i, j)) = self.pair(tolerance) else { return step };
+                self.step(i, j);
+            }
+            max_steps
+        })
+    }
+
+    /// The variable that rises: the steepest of its group. The one that falls: where the pair gains most to second order.
+    #[inline(always)]
+    fn pair(&self, tolerance: f64) -> Option<(usize, usize)> {
+        let padded = self.h.len();
+        let mut best: Option<(f64, usize, usize)> = None;
+        for g in 0..self.can_rise.len() {
+            let (rise, fall) = (&self.can_rise[g][..padded], &self.can_fall[g][..padded]);
+            let h = &self.h[..padded];
+            let (steepest, i) = least(padded, |v| h[v] + rise[v]);
+            let mut down = [f64::NEG_INFINITY; LANES];
+            for at in (0..padded).step_by(LANES) {
+                for lane in 0..LANES {
+                    let value = h[at + lane] - fall[at + lane];
+                    down[lane] = if value > down[lane] { value } else { down[lane] };
+                }
+            }
+            let down = down.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            if steepest == f64::INFINITY || down - steepest <= tolerance {
+                continue;
+            }
+            let row = &self.k[i * padded..(i + 1) * padded];
+            let (diagonal, own) = (&self.diagonal[..padded], self.diagonal[i]);
+            let (gain, j) = least(padded, |v| {
+                let slope = h[v] - steepest;
+                let flat = own + diagonal[v] - 2.0 * row[v];
+                let curvature = if flat > FLAT { flat } else { FLAT };
+                let gain = -slope * slope / curvature;
+                // Infinity where it cannot fall; positive slopes only.
+                if slope > 0.0 { gain + fall[v] } else { f64::INFINITY }
+            });
+            if gain < best.map_or(0.0, |(gain, _, _)| gain) {
+                best = Some((gain, i, j));
+            }
+        }
+        best.map(|(_, i, j)| (i, j))
+    }
+
+    #[inline(always)]
+    fn step(&mut self, i: usize, j: usize) {
+        let padded = self.h.len();
+        let curvature = (self.diagonal[i] + self.diagonal[j] - 2.0 * self.k[i * padded + j]).max(FLAT);
+        let full = (self.h[j] - self.h[i]) / curvature;
+        let (room_i, room_j) = (self.hi[i] - self.b[i], self.b[j] - self.lo[j]);
+        let t = full.min(room_i).min(room_j);
+        // Ends are met exactly, so that a variable at its bound is at its bound.
+        self.b[i] = if t == room_i { self.hi[i] } else { self.b[i] + t };
+        self.b[j] = if t == room_j { self.lo[j] } else { self.b[j] - t };
+        self.mark(i);
+        self.mark(j);
+        let (ki, kj) = (&self.k[i * padded..(i + 1) * padded], &self.k[j * padded..(j + 1) * padded]);
+        for ((h, ki), kj) in self.h.iter_mut().zip(ki).zip(kj) {
+            *h += t * (ki - kj);
+        }
+    }
+}
+
+/// The smallest value and its first place, by eight lanes.
+#[inline(always)]
+fn least(padded: usize, value: impl Fn(usize) -> f64) -> (f64, usize) {
+    let (mut best, mut place) = ([f64::INFINITY; LANES], [0usize; LANES]);
+    for at in (0..padded).step_by(LANES) {
+        for lane in 0..LANES {
+            let v = value(at + lane);
+            let better = v < best[lane];
+            best[lane] = if better { v } else { best[lane] };
+            place[lane] = if better { at } else { place[lane] };
+        }
+    }
+    let mut found = (f64::INFINITY, 0);
+    for lane in 0..LANES {
+        let here = (best[lane], place[lane] + lane);
+        if here.0 < found.0 || (here.0 == found.0 && here.1 < found.1) {
+            found = here;
+        }
+    }
+    found
+}

@@ -1,0 +1,98 @@
+//! Support vector regression with nu in place of epsilon:
+//! `min_{w,b,eps} 1/2 ||w||^2 + C (nu n eps + sum_i w_i max(0, |y_i - w.phi(x_i) - b| - eps))`.
+//!
+//! The tube is as wide as leaves a share of at most nu of the rows outside (Schölkopf et al. 2000). One more constraint than SVR, which
+//! becomes a second group of variables for the same solver.
+
+use super::{
+    SupportRegressor,
+    support::{AS_FAR_AS_TOL, Common, WHY_MEMORY},
+    svr::fit_tube,
+};
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        model::Property,
+        param::{above, above_to, any, at_least, linear, log},
+        params,
+    },
+    engine::{
+        kernel::{Gamma, Kernel},
+        smo,
+    },
+};
+
+params! {
+    /// Regression whose tube of free errors is as wide as a share of rows outside it allows, in the feature space of a kernel.
+    pub struct NuSVR {
+        /// Share of rows outside the tube, at most; share that are support vectors, at least.
+        nu: f64 = 0.5, above_to(0.0, 1.0), linear(0.05, 0.95);
+        /// Price of an error outside the tube.
+        C: f64 = 1.0, above(0.0), log(1e-3, 1e3);
+        /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+        kernel: Kernel = Kernel::Rbf { gamma: None };
+        /// Degree of poly kernels that do not state theirs.
+        degree: usize = 3, at_least(0.0);
+        /// Width of kernels that do not state theirs.
+        gamma: Gamma = Gamma::Scale, at_least(0.0), log(1e-4, 1e1);
+        /// Constant of poly and sigmoid kernels that do not state theirs.
+        coef0: f64 = 0.0, any();
+        /// For compatibility: the working set leaves nothing to shrink.
+        shrinking: bool = true;
+        /// Stop when no pair of rows violates the optimality conditions by more.
+        tol: f64 = 1e-3, above(0.0);
+        /// Megabytes for kernel values.
+        cache_size: f64 = 200.0, above(0.0);
+        /// Most steps; -1 for no limit.
+        max_iter: i64 = -1, at_least(-1.0);
+    }
+}
+
+impl Estimator for NuSVR {
+    type Model = SupportRegressor;
+
+    const INFO: Info = Info {
+        scale: true,
+        exceptions: &[(Property::WeightIsRepetition, AS_FAR_AS_TOL)],
+        ..Info::new(
+            "svm",
+            Task::Regression,
+            "min_{w,b,eps} ||w||^2 / 2 + C (nu n eps + sum_i max(0, |y_i - w.phi(x_i) - b| - eps))",
+            Passes::Memory(WHY_MEMORY),
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {
+        let common = Common {
+            name: "NuSVR",
+            kernel: &self.kernel,
+            gamma: self.gamma,
+            degree: self.degree,
+            coef0: self.coef0,
+            tol: self.tol,
+            cache_size: self.cache_size,
+            max_iter: self.max_iter,
+        };
+        fit_tube(&common, data, ctx, |batch, rows| {
+            let (n, y) = (rows.len(), batch.y.real());
+            let cost = |at: usize| self.C * batch.weight(rows[at]);
+            // What each side has to spend; the first rows take it.
+            let mut left = 0.5 * self.nu * (0..n).map(cost).sum::<f64>();
+            let start: Vec<f64> = (0..n)
+                .map(|at| {
+                    let share = cost(at).min(left);
+                    left -= share;
+                    share
+                })
+                .collect();
+            smo::Problem {
+                rows: (0..n as u32).chain(0..n as u32).collect(),
+                c: rows.iter().chain(rows).map(|&row| -y[row]).collect(),
+                lo: std::iter::repeat_n(0.0, n).chain((0..n).map(|at| -cost(at))).collect(),
+                hi: (0..n).map(cost).chain(std::iter::repeat_n(0.0, n)).collect(),
+                group: std::iter::repeat_n(0, n).chain(std::iter::repeat_n(1, n)).collect(),
+                b: start.iter().copied().chain(start.iter().map(|b| -b)).collect(),
+            }
+        })
+    }
+}

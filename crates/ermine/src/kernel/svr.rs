@@ -1,0 +1,166 @@
+//! Support vector regression: `min_{w,b} 1/2 ||w||^2 + C sum_i w_i max(0, |y_i - w.phi(x_i) - b| - epsilon)`, the intercept free.
+//!
+//! Rows inside the tube of width epsilon cost nothing and drop out; the others are support vectors (Drucker et al. 1997). Solved in
+//! the dual by block SMO, with two variables for each row: one pulls up, one pulls down.
+
+use super::{
+    Expansion,
+    support::{AS_FAR_AS_TOL, Common, WHY_MEMORY, story},
+};
+use crate::{
+    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    core::{
+        Batch,
+        model::Property,
+        param::{above, any, at_least, log},
+        params,
+    },
+    engine::{
+        gram::Gram,
+        kernel::{Gamma, Kernel},
+        points::Points,
+        smo,
+    },
+};
+use serde::{Deserialize, Serialize};
+
+params! {
+    /// Regression that ignores errors below epsilon, in the feature space of a kernel.
+    pub struct SVR {
+        /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+        kernel: Kernel = Kernel::Rbf { gamma: None };
+        /// Degree of poly kernels that do not state theirs.
+        degree: usize = 3, at_least(0.0);
+        /// Width of kernels that do not state theirs.
+        gamma: Gamma = Gamma::Scale, at_least(0.0), log(1e-4, 1e1);
+        /// Constant of poly and sigmoid kernels that do not state theirs.
+        coef0: f64 = 0.0, any();
+        /// Stop when no pair of rows violates the optimality conditions by more.
+        tol: f64 = 1e-3, above(0.0);
+        /// Price of an error outside the tube.
+        C: f64 = 1.0, above(0.0), log(1e-3, 1e3);
+        /// Half the width of the tube inside which errors are free.
+        epsilon: f64 = 0.1, at_least(0.0), log(1e-3, 1e0);
+        /// For compatibility: the working set leaves nothing to shrink.
+        shrinking: bool = true;
+        /// Megabytes for kernel values.
+        cache_size: f64 = 200.0, above(0.0);
+        /// Most steps; -1 for no limit.
+        max_iter: i64 = -1, at_least(-1.0);
+    }
+}
+
+impl Estimator for SVR {
+    type Model = SupportRegressor;
+
+    const INFO: Info = Info {
+        scale: true,
+        exceptions: &[(Property::WeightIsRepetition, AS_FAR_AS_TOL)],
+        ..Info::new(
+            "svm",
+            Task::Regression,
+            "min_{w,b} ||w||^2 / 2 + C sum_i max(0, |y_i - w.phi(x_i) - b| - epsilon)",
+            Passes::Memory(WHY_MEMORY),
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {
+        let common = Common {
+            name: "SVR",
+            kernel: &self.kernel,
+            gamma: self.gamma,
+            degree: self.degree,
+            coef0: self.coef0,
+            tol: self.tol,
+            cache_size: self.cache_size,
+            max_iter: self.max_iter,
+        };
+        fit_tube(&common, data, ctx, |batch, rows| {
+            let (n, y) = (rows.len(), batch.y.real());
+            let cost = |at: usize| self.C * batch.weight(rows[at]);
+            smo::Problem {
+                rows: (0..n as u32).chain(0..n as u32).collect(),
+                c: (0..n)
+                    .map(|at| self.epsilon - y[rows[at]])
+                    .chain((0..n).map(|at| -self.epsilon - y[rows[at]]))
+                    .collect(),
+                lo: std::iter::repeat_n(0.0, n).chain((0..n).map(|at| -cost(at))).collect(),
+                hi: (0..n).map(cost).chain(std::iter::repeat_n(0.0, n)).collect(),
+                group: vec![0; 2 * n],
+                b: vec![0.0; 2 * n],
+            }
+        })
+    }
+}
+
+/// What SVR and NuSVR share: the problem has a rising and a falling variable for each row that counts.
+pub fn fit_tube(
+    common: &Common,
+    data: &dyn Source,
+    ctx: &Ctx,
+    problem: impl Fn(&Batch, &[usize]) -> smo::Problem,
+) -> Result<Fit<SupportRegressor>> {
+    let batch = common.batch(data, ctx)?;
+    let (kernel, notes) = common.resolve(&batch)?;
+    let rows: Vec<usize> = (0..batch.rows()).filter(|&i| batch.weight(i) > 0.0).collect();
+    let points = Points::take(&batch.x, rows.iter().copied());
+    let ids: &[usize] = if kernel.is_precomputed() { &rows } else { &[] };
+    let mut gram = Gram::new(&kernel, &points, ids, common.bytes());
+    let problem = problem(&batch, &rows);
+    let groups = problem.group.iter().any(|&group| group > 0);
+    let solution = smo::solve(ctx, common.name, &mut gram, problem, common.tol, common.max_steps())?;
+    let n = rows.len();
+    let coef: Vec<f64> = (0..n).map(|at| solution.b[at] + solution.b[at + n]).collect();
+    let level = if groups { 0.5 * (solution.level[0] + solution.level[1]) } else { solution.level[0] };
+    let used: Vec<usize> = (0..n).filter(|&at| coef[at] != 0.0).collect();
+    let coef = Matrix::new(used.iter().map(|&at| coef[at]).collect(), used.len(), 1);
+    let ids = used.iter().map(|&at| rows[at]).collect();
+    let mut log = story(&[&solution], common.tol);
+    log.notes.extend(notes);
+    log.notes.push(format!("{} support vectors of {} rows", used.len(), batch.rows()));
+    let expansion = Expansion::new(kernel, &batch.x, ids, coef, vec![-level]);
+    Ok(Fit::new(SupportRegressor { expansion }, log))
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SupportRegressor {
+    pub expansion: Expansion,
+}
+
+impl Model for SupportRegressor {
+    fn cols(&self) -> usize {
+        self.expansion.cols
+    }
+
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        vec![(Output::Value, 1)]
+    }
+
+    fn predict(&self, x: &X, _: Output, out: &mut [f64]) -> Result<()> {
+        self.expansion.scores(x, out);
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        machine_attributes(&self.expansion)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.expansion.check()?;
+        if self.expansion.outputs() == 1 {
+            Ok(())
+        } else {
+            Err(Error::Data("the stored machine has several outputs".into()))
+        }
+    }
+}
+
+/// Attributes of a single machine.
+pub fn machine_attributes(expansion: &Expansion) -> Vec<(&'static str, Array)> {
+    let mut attributes = expansion.support();
+    attributes.push(("n_support_", vec![expansion.ids.len() as i64].into()));
+    attributes.push(("dual_coef_", (&expansion.coef.transposed()).into()));
+    attributes.push(("intercept_", (&expansion.intercept).into()));
+    attributes.extend(expansion.linear().map(|w| ("coef_", (&w).into())));
+    attributes
+}

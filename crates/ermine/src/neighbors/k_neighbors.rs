@@ -1,0 +1,103 @@
+//! The k nearest rows and what they say: votes for a class, the mean of a target, or just who they are.
+//!
+//! Exact search, by a k-d tree (up to 15 columns) or by tiles of matrix products; see [`neighbours`](crate::engine::neighbours). Equal
+//! distances go to the earlier row, equal votes to the smaller class. No training, O(n) memory; a prediction costs O(log n) with few
+//! columns and O(n d) otherwise (Cover and Hart 1967).
+
+use super::model::{Algorithm, NeighborsModel, Reach, WHY_MEMORY, Weighting, fit};
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        param::{above_to, at_least, log},
+        params,
+    },
+    engine::neighbours::Metric,
+};
+
+params! {
+    /// Classifies by the votes of the nearest rows.
+    pub struct KNeighborsClassifier {
+        /// How many neighbours.
+        n_neighbors: usize = 5, at_least(1.0), log(1.0, 100.0);
+        /// How they count.
+        weights: Weighting = Weighting::Uniform;
+        /// For compatibility: the code picks the faster exact search by shape and metric.
+        algorithm: Algorithm = Algorithm::Auto;
+        /// For compatibility: leaves of the tree have the size that runs best.
+        leaf_size: usize = 30, at_least(1.0);
+        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        p: f64 = 2.0, above_to(0.0, f64::INFINITY);
+        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        metric: Metric = Metric::Minkowski(0.0);
+    }
+}
+
+params! {
+    /// Predicts the mean target of the nearest rows.
+    pub struct KNeighborsRegressor {
+        /// How many neighbours.
+        n_neighbors: usize = 5, at_least(1.0), log(1.0, 100.0);
+        /// How they count.
+        weights: Weighting = Weighting::Uniform;
+        /// For compatibility: the code picks the faster exact search by shape and metric.
+        algorithm: Algorithm = Algorithm::Auto;
+        /// For compatibility: leaves of the tree have the size that runs best.
+        leaf_size: usize = 30, at_least(1.0);
+        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        p: f64 = 2.0, above_to(0.0, f64::INFINITY);
+        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        metric: Metric = Metric::Minkowski(0.0);
+    }
+}
+
+params! {
+    /// Finds the nearest rows and how far they are.
+    pub struct NearestNeighbors {
+        /// How many neighbours.
+        n_neighbors: usize = 5, at_least(1.0);
+        /// For searches by radius: how far to look.
+        radius: f64 = 1.0, at_least(0.0);
+        /// For compatibility: the code picks the faster exact search by shape and metric.
+        algorithm: Algorithm = Algorithm::Auto;
+        /// For compatibility: leaves of the tree have the size that runs best.
+        leaf_size: usize = 30, at_least(1.0);
+        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        metric: Metric = Metric::Minkowski(0.0);
+        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        p: f64 = 2.0, above_to(0.0, f64::INFINITY);
+    }
+}
+
+const fn info(task: Task, objective: &'static str) -> Info {
+    Info { scale: true, weights: false, ..Info::new("neighbors", task, objective, Passes::Memory(WHY_MEMORY)) }
+}
+
+impl Estimator for KNeighborsClassifier {
+    type Model = NeighborsModel;
+    const INFO: Info = info(Task::Classification, "argmax_c sum_{i among the k nearest of x} [y_i = c]");
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
+        let reach = Reach::Count(self.n_neighbors);
+        fit("KNeighborsClassifier", data, ctx, &self.metric, self.p, reach, self.weights, false)
+    }
+}
+
+impl Estimator for KNeighborsRegressor {
+    type Model = NeighborsModel;
+    const INFO: Info = Info { multi_target: true, ..info(Task::Regression, "mean of y_i among the k nearest of x") };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
+        let reach = Reach::Count(self.n_neighbors);
+        fit("KNeighborsRegressor", data, ctx, &self.metric, self.p, reach, self.weights, false)
+    }
+}
+
+impl Estimator for NearestNeighbors {
+    type Model = NeighborsModel;
+    const INFO: Info = info(Task::Transformation, "the k rows z with the smallest d(x, z)");
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
+        let reach = Reach::Count(self.n_neighbors);
+        fit("NearestNeighbors", data, ctx, &self.metric, self.p, reach, Weighting::Uniform, false)
+    }
+}
