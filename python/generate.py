@@ -152,6 +152,8 @@ class Model:
             bases.append("Deviations")
         if self.has("Leaf"):
             bases.append("Leaves")
+        if self.has("Neighbours"):
+            bases.append("Neighbours")
         if self.task == "Clustering" and self.has("Transform") and "inertia_" in self.attributes:
             bases.append("Inertia")
         if self.has("Transform"):
@@ -192,7 +194,7 @@ class Model:
             found["transform"] = (x, "Any")
             found["get_feature_names_out"] = ("input_features: Any = None", array)
             found["set_output"] = ("*, transform: str | None = None", "Self")
-        if self.has("Transform") or self.task == "Transformation":
+        if self.has("Transform") or "TransformsOnce" in self.bases():
             found["fit_transform"] = (f"{x}, y: Any = None, **fit_params: Any", "Any")
         if self.has("Inverse"):
             found["inverse_transform"] = (x, array)
@@ -200,6 +202,9 @@ class Model:
             found["fit_predict"] = (f"{x}, y: Any = None", array)
         if self.has("Leaf"):
             found["apply"] = (x, array)
+        if self.has("Neighbours"):
+            given = f"{x}, n_neighbors: int | None = None, return_distance: bool = True"
+            found["kneighbors"] = (given, f"{array} | tuple[{array}, {array}]")
         if self.supervised:
             found["score"] = (f"{x}, y: ArrayLike, sample_weight: ArrayLike | None = None", "float")
         elif self.has("Density") or "Inertia" in self.bases():
@@ -364,6 +369,8 @@ def example(model):
         lines += [f"model = {make}.fit(X)"] + ([f"model.{method}(X[:3])"] if method in model.methods() else [])
     elif model.has("Transform"):
         lines += [f"model = {make}.fit(X, y)", "model.transform(X[:3])"]
+    elif model.has("Neighbours"):
+        lines += [f"model = {make}.fit(X)", "model.kneighbors(X[:3])"]
     else:
         lines += [f"embedding = {make}.fit_transform(X)"]
     return "\n".join(lines)

@@ -466,7 +466,11 @@ class Density(DensityMixin, Estimator):
 
 
 class OutlierDetector(OutlierMixin, Estimator):
-    """Decision is 0 or more for rows that belong."""
+    """Rows that do not belong: Decision is below 0 for them, Cluster -1, Density the score without its threshold."""
+
+    def _finish_fit(self):
+        if hasattr(self, "labels_"):
+            self.labels_ = self.labels_.astype(np.int64)
 
     @_output_method("Decision")
     def decision_function(self, X):
@@ -474,7 +478,7 @@ class OutlierDetector(OutlierMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -483,25 +487,40 @@ class OutlierDetector(OutlierMixin, Estimator):
         """
         return self._predicted(X, "Decision")[:, 0]
 
-    @_output_method("Decision")
+    @_output_method("Density")
     def score_samples(self, X):
-        """The score before the threshold: `decision_function` plus `offset_`."""
-        return self.decision_function(X) + self.offset_
+        """The score before the threshold: `decision_function` plus `offset_`.
 
-    @_output_method("Decision")
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self._predicted(X, "Density")[:, 0]
+
+    @_output_method("Cluster")
     def predict(self, X):
         """1 for rows that belong, -1 for outliers.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return np.where(self.decision_function(X) < 0, -1, 1)
+        return self._predicted(X, "Cluster")[:, 0].astype(np.int64)
+
+    def fit_predict(self, X, y=None, **fit_params):
+        """Fit, and say of each row whether it belongs (1) or not (-1)."""
+        self.fit(X, **fit_params)
+        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
 
 
 class Transformer(Estimator):
@@ -585,6 +604,35 @@ class Leaves:
         """
         leaves = self._predicted(X, "Leaf").astype(np.int64)
         return leaves[:, 0] if leaves.shape[1] == 1 and "n_estimators" not in self._forms else leaves
+
+
+class Neighbours:
+    def kneighbors(self, X, n_neighbors=None, return_distance=True):
+        """The nearest rows of those that were fitted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        n_neighbors : int, default=None
+            How many, up to the `n_neighbors` of the estimator.
+        return_distance : bool, default=True
+            Whether to return the distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_neighbors)
+            Only with `return_distance`.
+        indices : ndarray of shape (n_samples, n_neighbors)
+            Numbers of the fitted rows, the nearest first.
+        """
+        indices = self._predicted(X, "Neighbours").astype(np.int64)
+        k = indices.shape[1] if n_neighbors is None else n_neighbors
+        if not 0 < k <= indices.shape[1]:
+            raise ValueError(f"n_neighbors is {k}, but it must be from 1 to the {indices.shape[1]} of the estimator")
+        if not return_distance:
+            return indices[:, :k]
+        return self._predicted(X, "Distance")[:, :k], indices[:, :k]
 
 
 class Deviations:

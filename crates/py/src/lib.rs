@@ -172,10 +172,7 @@ impl Model {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn output_named(name: &str) -> PyResult<Output> {
-    use Output::*;
-    let known = [Value, Class, Probability, Decision, Transform, Inverse, Cluster, Density, Leaf, Deviation];
-    let found = known.into_iter().find(|output| format!("{output:?}") == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("there is no output '{name}'; known are {known:?}")))
+    serde_json::from_value(json!(name)).map_err(|_| PyValueError::new_err(format!("there is no output '{name}'")))
 }
 
 /// Checks parameter values without fitting.
