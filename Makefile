@@ -2,9 +2,8 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
 
-.PHONY: test test-rust test-python python lint format generate bench clean
+.PHONY: test lint test-rust python test-python generate bench clean
 
 test: lint test-rust test-python
 
@@ -13,26 +12,26 @@ lint:
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 test-rust:
-	cargo test --workspace --exclude ermine-py --quiet
+	cargo test --workspace --exclude ermine-py
 
-# The package, built into a virtual environment of the project.
-$(VENV)/ready: python/requirements-test.txt
+$(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
+	$(VENV)/bin/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest
 	touch $@
 
+# A development build shares its dependencies with the tests of the workspace.
 python: $(VENV)/ready
-	$(BIN)/maturin develop --quiet --profile dev -m crates/py/Cargo.toml
+	. $(VENV)/bin/activate && maturin develop --profile dev --quiet
 
 test-python: python
-	$(BIN)/pytest -q python/tests
+	$(VENV)/bin/python python/generate.py --check
+	$(VENV)/bin/python -m pytest --quiet
 
+# Classes, stubs, submodules and reference pages, from the list of models.
 generate: python
-	$(BIN)/python tools/generate.py
+	$(VENV)/bin/python python/generate.py
 
-format:
-	cargo fmt --all
-
+# Beside the peers, at equal objective or score.
 bench:
 	$(PYTHON) bench/run.py
 

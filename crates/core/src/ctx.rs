@@ -105,15 +105,16 @@ impl Ctx {
     }
 }
 
-/// Pools are kept: a caller that fits small models in a loop should not start threads each time.
+/// Pools are kept: a caller that fits small models in a loop should not start threads each time. They belong to one process:
+/// threads do not survive a fork, so a forked child (Python's multiprocessing) starts its own.
 fn pool(threads: usize) -> Arc<rayon::ThreadPool> {
-    static POOLS: LazyLock<Mutex<BTreeMap<usize, Arc<rayon::ThreadPool>>>> = LazyLock::new(Mutex::default);
+    static POOLS: LazyLock<Mutex<BTreeMap<(u32, usize), Arc<rayon::ThreadPool>>>> = LazyLock::new(Mutex::default);
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let start = || {
         let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("ermine-{i}"));
         Arc::new(builder.build().expect("the system starts threads"))
     };
-    pools.entry(threads).or_insert_with(start).clone()
+    pools.entry((std::process::id(), threads)).or_insert_with(start).clone()
 }
 
 /// Where a fit stands.

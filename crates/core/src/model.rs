@@ -267,6 +267,8 @@ pub struct Info {
     pub non_negative: bool,
     /// Whether the target must be above 0.
     pub positive_target: bool,
+    /// Whether it can go on from an earlier fit ([`Estimator::resume`]): `partial_fit` and `warm_start` in Python.
+    pub resume: bool,
     pub exceptions: &'static [(Property, &'static str)],
 }
 
@@ -288,6 +290,7 @@ impl Info {
             random: false,
             non_negative: false,
             positive_target: false,
+            resume: false,
             exceptions: &[],
         }
     }

@@ -1,1 +1,193 @@
+//! The Python door: `ermine._ermine`, a thin module under the package `python/ermine`, which holds what is scikit-learn's.
+//!
+//! It knows the list, fits and predicts. Arrays are borrowed from numpy, never copied; the package hands over C-ordered
+//! float64 (or CSR parts) and makes the copy where an input is something else. Work runs on a thread of its own without the
+//! interpreter lock, while the calling thread waits for it and for Ctrl-C.
 
+mod convert;
+mod run;
+
+use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
+use ermine::{AnyModel, Ctx, Data, Entry, MODELS, Output, core::param};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
+use serde_json::json;
+
+/// The list of models as JSON: name, doc, info, parameters.
+#[pyfunction]
+fn models() -> String {
+    let models: Vec<_> = MODELS
+        .iter()
+        .map(|entry| {
+            let params: Vec<_> = (entry.params)()
+                .into_iter()
+                .map(|param| {
+                    json!({
+                        "name": param.name,
+                        "doc": param.doc,
+                        "forms": param.forms,
+                        "allowed": param::describe(&param.forms),
+                        "default": convert::json(&param.default),
+                        "search": param.search,
+                    })
+                })
+                .collect();
+            json!({ "name": entry.name, "doc": entry.doc.trim(), "info": entry.info, "params": params })
+        })
+        .collect();
+    json!(models).to_string()
+}
+
+/// A fitted model. It never changes, so copies share it.
+#[pyclass(frozen, module = "ermine._ermine")]
+struct Model {
+    entry: &'static Entry,
+    model: Box<dyn AnyModel>,
+}
+
+#[pymethods]
+impl Model {
+    /// Fits `name`, or goes on from `previous`. Returns the model, the log as JSON and what was found about each row.
+    #[staticmethod]
+    #[pyo3(signature = (name, params, x, y=None, weights=None, *, seed=0, threads=1, starts=None, columns=None, previous=None))]
+    fn fit<'py>(
+        py: Python<'py>,
+        name: &str,
+        params: &Bound<'py, PyDict>,
+        x: Rows<'py>,
+        y: Option<TargetArray<'py>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        seed: u64,
+        threads: usize,
+        starts: Option<Vec<(String, PyReadonlyArray2<'py, f64>)>>,
+        columns: Option<Vec<String>>,
+        previous: Option<&Bound<'py, Model>>,
+    ) -> PyResult<(Model, String, Bound<'py, PyDict>)> {
+        let fail = |error: ermine::Error| failure(error, columns.as_deref());
+        let entry = ermine::entry(name).map_err(fail)?;
+        let estimator = (entry.make)(&values(params)?).map_err(fail)?;
+        let mut ctx = Ctx::new(seed).with_threads(threads);
+        for (name, start) in starts.iter().flatten() {
+            ctx = ctx.with_start(name, matrix(start)?);
+        }
+        let mut data = Data::new(x.view().map_err(fail)?);
+        if let Some(y) = &y {
+            data = data.target(y.view()?).map_err(fail)?;
+        }
+        if let Some(weights) = &weights {
+            data = data.weights(weights.as_slice()?).map_err(fail)?;
+        }
+        let previous = previous.map(|model| &model.get().model);
+        let fit = run::apart(py, ctx, |ctx| match previous {
+            Some(model) => estimator.resume(&**model, &data, ctx),
+            None => estimator.fit(&data, ctx),
+        })?;
+        let fit = fit.map_err(fail)?;
+        let log = serde_json::to_string(&fit.log).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let rows = PyDict::new(py);
+        for (name, found) in fit.rows {
+            rows.set_item(name, array(py, found)?)?;
+        }
+        Ok((Model { entry, model: fit.model }, log, rows))
+    }
+
+    /// Rows x columns of one output.
+    #[pyo3(signature = (x, output, *, threads=1, columns=None))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        output: &str,
+        threads: usize,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let fail = |error: ermine::Error| failure(error, columns.as_deref());
+        let output = output_named(output)?;
+        let ctx = Ctx::default().with_threads(threads);
+        let x = x.view().map_err(fail)?;
+        let missing = self.entry.info.missing;
+        let work = |ctx: &Ctx| ermine::predict(ctx, &*self.model, &x, output, missing);
+        // A few rows are sooner predicted than a thread is started.
+        let out = if x.rows() <= 256 { py.detach(|| work(&ctx)) } else { run::apart(py, ctx, work)? };
+        let out = out.map_err(fail)?;
+        convert::floats(py, out.values, &[out.rows, out.cols])
+    }
+
+    /// What the model can compute, its natural prediction first: name and number of columns.
+    fn outputs(&self) -> Vec<(String, usize)> {
+        self.model.outputs().into_iter().map(|(output, width)| (format!("{output:?}"), width)).collect()
+    }
+
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let attributes = PyDict::new(py);
+        for (name, found) in self.model.attributes() {
+            attributes.set_item(name, array(py, found)?)?;
+        }
+        Ok(attributes)
+    }
+
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.entry.name
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.model.to_bytes())
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (name, bytes, version=VERSION))]
+    fn from_bytes(name: &str, bytes: &[u8], version: &str) -> PyResult<Model> {
+        if version != VERSION {
+            let problem = format!("this {name} was pickled by ermine {version}, and this is ermine {VERSION}");
+            return Err(PyValueError::new_err(format!("{problem}\nhint: model files, by save and load, outlive versions")));
+        }
+        let fail = |error: ermine::Error| failure(error, None);
+        let entry = ermine::entry(name).map_err(fail)?;
+        Ok(Model { entry, model: (entry.load)(bytes).map_err(fail)? })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str, Bound<'py, PyBytes>, &str))> {
+        let make = py.get_type::<Model>().getattr("from_bytes")?;
+        Ok((make, (self.entry.name, self.to_bytes(py), VERSION)))
+    }
+
+    fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: PyRef<'py, Self>, _memo: &Bound<'py, PyAny>) -> PyRef<'py, Self> {
+        slf
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<fitted {} of {} columns>", self.entry.name, self.model.cols())
+    }
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn output_named(name: &str) -> PyResult<Output> {
+    serde_json::from_value(json!(name)).map_err(|_| PyValueError::new_err(format!("there is no output '{name}'")))
+}
+
+/// Checks parameter values without fitting.
+#[pyfunction]
+fn check_params(name: &str, params: &Bound<'_, PyDict>) -> PyResult<()> {
+    let fail = |error: ermine::Error| failure(error, None);
+    (ermine::entry(name).map_err(fail)?.make)(&values(params)?).map(drop).map_err(fail)
+}
+
+#[pymodule]
+fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", VERSION)?;
+    module.add_class::<Model>()?;
+    module.add_class::<Spec>()?;
+    module.add_function(wrap_pyfunction!(models, module)?)?;
+    module.add_function(wrap_pyfunction!(check_params, module)?)?;
+    Ok(())
+}

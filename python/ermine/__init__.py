@@ -1,0 +1,31 @@
+"""Classical machine learning that proves its fits, with scikit-learn's interface.
+
+Every class is here and in a submodule of scikit-learn's name: `ermine.Ridge` is `ermine.linear_model.Ridge`.
+"""
+
+import importlib
+import json
+
+from . import _ermine
+from ._ermine import __version__
+from ._files import load
+from ._models import *  # noqa: F403
+from ._models import MODULES as _MODULES
+from ._models import __all__ as _CLASSES
+
+__all__ = ["__version__", "load", "models", *_CLASSES]
+
+
+def models():
+    """The list of models: for each a dict with name, doc, info and params."""
+    return json.loads(_ermine.models())
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_MODULES})

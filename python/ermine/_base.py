@@ -1,0 +1,750 @@
+"""What every class shares: scikit-learn's conventions over one fitted model.
+
+The classes in `_models.py` are generated from Ermine's list; each says which outputs its model has and inherits the
+methods that hand them out. Data is checked and labels are encoded here, once; the numbers come from `_ermine`.
+"""
+
+import json
+import numbers
+import os
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    DensityMixin,
+    OneToOneFeatureMixin,
+    OutlierMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from . import _ermine
+
+_LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
+
+
+class FitLog:
+    """How a fit went: `passes`, why it stopped (`stop`), the `objective` after each pass, the `certificate`, `notes`."""
+
+    def __init__(self, text):
+        log = json.loads(text)
+        self.passes = log["passes"]
+        self.stop = log["stop"]
+        self.objective = log["objective"]
+        self.certificate = log["certificate"]
+        self.notes = log["notes"]
+
+    @property
+    def converged(self):
+        return self.stop != "MaxIter"
+
+    def __repr__(self):
+        return f"FitLog(passes={self.passes}, stop={self.stop!r}, certificate={self.certificate!r})"
+
+
+class Estimator(BaseEstimator):
+    """Fits and predicts through the engine. Generated classes say which model of the list they are."""
+
+    _name = None
+    # Outputs of a fitted model; those that depend on a parameter with its values, as {output: (parameter, values)}.
+    _outputs = ()
+    _outputs_with = {}
+    # From the list.
+    _info = {}
+    _forms = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("_name"):
+            entry = _LIST[cls._name]
+            cls._info = entry["info"]
+            cls._forms = {param["name"]: param["forms"] for param in entry["params"]}
+
+    # Fitting
+
+    def _fit(self, X, y, sample_weight, *, previous=None, override=None, reset=True, classes=None):
+        X, y = self._checked(X, y, reset)
+        target = self._target(y, classes)
+        weights = self._weights(X, y, sample_weight)
+        params, starts = self._engine_params()
+        params.update(override or {})
+        model, log, rows = _ermine.Model.fit(
+            self._name,
+            params,
+            _rows(X),
+            target,
+            weights,
+            seed=self._seed(),
+            threads=_threads(self.n_jobs),
+            starts=starts,
+            columns=self._column_names(),
+            previous=previous,
+        )
+        self._model = model
+        self.fit_log_ = FitLog(log)
+        for name, value in {**model.attributes(), **rows}.items():
+            setattr(self, name, np.array(value) if isinstance(value, list) else value)
+        if self.fit_log_.stop != "Exact" or hasattr(self, "max_iter"):
+            self.n_iter_ = max(1, self.fit_log_.passes)
+        self._finish_fit()
+        if not self.fit_log_.converged and override is None:
+            warnings.warn(
+                f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
+                f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _finish_fit(self):
+        pass
+
+    def _checked(self, X, y, reset):
+        return validate_data(self, X, reset=reset, **self._checks()), None
+
+    def _target(self, y, classes):
+        return None
+
+    def _weights(self, X, y, sample_weight):
+        if sample_weight is None:
+            return None
+        return np.ascontiguousarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+
+    def _checks(self):
+        # Whether numbers are finite is checked by the engine, which names the row and the column.
+        return {
+            "accept_sparse": "csr" if self._info["sparse"] else False,
+            "dtype": np.float64,
+            "order": "C",
+            "ensure_all_finite": False,
+        }
+
+    def _seed(self):
+        if not self._info["random"]:
+            return 0
+        state = self.random_state
+        if isinstance(state, numbers.Integral) and not isinstance(state, bool):
+            return int(state)
+        return int(check_random_state(state).randint(np.iinfo(np.int32).max))
+
+    def _engine_params(self):
+        """Parameters for the engine, and arrays that start it, which travel beside them."""
+        params, starts = {}, []
+        for name, forms in self._forms.items():
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) or sp.issparse(value) or (
+                isinstance(value, (list, tuple)) and not _has(forms, "List")
+            ):
+                if _has(forms, "List"):
+                    value = np.asarray(value).tolist()
+                else:
+                    value = value.toarray() if sp.issparse(value) else value
+                    start = np.array(value, dtype=np.float64, order="C", ndmin=2, copy=None)
+                    starts.append((name, start))
+                    continue
+            if value is None and _has(forms, "Model") and not _has(forms, "None"):
+                continue  # the engine's own default
+            params[name] = _plain(value, forms, name, type(self).__name__)
+        return params, starts
+
+    def _column_names(self):
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def _resume(self, X, y, sample_weight, classes=None):
+        """One more step from what is there, or the first one."""
+        first = not hasattr(self, "_model")
+        override = {"max_iter": 1} if "max_iter" in self._forms else {}
+        previous = None if first else self._model
+        return self._fit(
+            X, y, sample_weight, previous=previous, override=override, reset=first, classes=classes
+        )
+
+    def _warm(self):
+        """The model to go on from, when `warm_start` asks for it."""
+        return getattr(self, "_model", None) if getattr(self, "warm_start", False) else None
+
+    # Predicting
+
+    def _has_output(self, output):
+        if hasattr(self, "_model"):
+            return any(name == output for name, _ in self._model.outputs())
+        if output in self._outputs_with:
+            parameter, values = self._outputs_with[output]
+            return getattr(self, parameter) in values
+        return output in self._outputs
+
+    def _predicted(self, X, output):
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **self._checks())
+        return self._computed(_rows(X), output)
+
+    def _computed(self, rows, output):
+        return self._model.predict(rows, output, threads=_threads(self.n_jobs), columns=self._column_names())
+
+    def save(self, path):
+        """Write a model file, which `ermine.load` and the command line read.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+        """
+        from ._files import save
+
+        save(self, path)
+
+    # scikit-learn's protocol
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        info = self._info
+        tags.input_tags.sparse = info["sparse"]
+        tags.input_tags.allow_nan = info["missing"]
+        tags.input_tags.positive_only = info["non_negative"]
+        pairwise = ("kernel", "metric", "affinity")
+        tags.input_tags.pairwise = any(getattr(self, name, None) == "precomputed" for name in pairwise)
+        tags.target_tags.multi_output = info["multi_target"]
+        tags.target_tags.positive_only = info["positive_target"]
+        return tags
+
+
+def _output_method(output):
+    """For methods that exist when the model has that output, also before it is fitted."""
+    return available_if(lambda self: self._has_output(output))
+
+
+# Tasks
+
+
+class Regressor(RegressorMixin, Estimator):
+    def _checked(self, X, y, reset):
+        checks = self._checks()
+        X, y = validate_data(
+            self, X, y, reset=reset, y_numeric=True, multi_output=self._info["multi_target"], **checks
+        )
+        self._y_is_matrix = y.ndim == 2
+        return X, y
+
+    def _target(self, y, classes):
+        return np.ascontiguousarray(y, dtype=np.float64)
+
+    def predict(self, X):
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            The predicted values.
+        """
+        values = self._predicted(X, "Value")
+        return values if self._y_is_matrix else values[:, 0]
+
+
+class Classifier(ClassifierMixin, Estimator):
+    def _checked(self, X, y, reset):
+        # Labels may be text: they are checked by themselves.
+        if y is None:
+            validate_data(self, X, y, reset=reset, **self._checks())
+        X = validate_data(self, X, reset=reset, **self._checks())
+        y = column_or_1d(y, warn=True)
+        if len(y) != X.shape[0]:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: {[X.shape[0], len(y)]}"
+            )
+        return X, y
+
+    def _target(self, y, classes):
+        if classes is None:
+            self.classes_, codes = _encoded(y)
+        else:
+            self.classes_ = np.unique(classes) if not hasattr(self, "classes_") else self.classes_
+            codes = np.searchsorted(self.classes_, y)
+            known = codes < len(self.classes_)
+            known[known] = self.classes_[codes[known]] == y[known]
+            if not known.all():
+                raise ValueError(
+                    f"y has the class {y[~known][0]!r}, which is not among the classes of the first call: "
+                    f"{self.classes_.tolist()}"
+                )
+        if len(self.classes_) == 1:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes in the target, and there is 1 class: "
+                f"{self.classes_[0]!r}"
+            )
+        self._codes = np.ascontiguousarray(codes, dtype=np.uint32)
+        return self._codes, len(self.classes_)
+
+    def _weights(self, X, y, sample_weight):
+        weights = super()._weights(X, y, sample_weight)
+        codes = self.__dict__.pop("_codes")
+        if getattr(self, "class_weight", None) is not None:
+            per_class = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_[codes], sample_weight=weights
+            )
+            by_class = per_class[codes]
+            weights = by_class if weights is None else weights * by_class
+        if weights is not None:
+            total = np.bincount(codes, weights=weights, minlength=len(self.classes_))
+            if np.count_nonzero(total) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs at least two classes of weight above 0, and "
+                    f"{np.count_nonzero(total)} class has that"
+                )
+        return weights
+
+    def predict(self, X):
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The predicted labels.
+        """
+        codes = self._predicted(X, "Class")[:, 0].astype(np.intp)
+        return self.classes_.take(codes)
+
+    @_output_method("Probability")
+    def predict_proba(self, X):
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return self._predicted(X, "Probability")
+
+    @_output_method("Probability")
+    def predict_log_proba(self, X):
+        """Logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @_output_method("Decision")
+    def decision_function(self, X):
+        """Score of each class; for two classes of the second one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = self._predicted(X, "Decision")
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+
+class Clusterer(ClusterMixin, Estimator):
+    def _finish_fit(self):
+        if hasattr(self, "labels_"):
+            self.labels_ = self.labels_.astype(np.int32)
+
+    @_output_method("Cluster")
+    def predict(self, X):
+        """Number of each row's cluster.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self._predicted(X, "Cluster")[:, 0].astype(np.int32)
+
+
+class Density(DensityMixin, Estimator):
+    def score(self, X, y=None):
+        """Mean log density of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : ignored
+
+        Returns
+        -------
+        score : float
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    @_output_method("Density")
+    def score_samples(self, X):
+        """Log density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+        """
+        return self._predicted(X, "Density")[:, 0]
+
+    @_output_method("Cluster")
+    def predict(self, X):
+        """Number of each row's component.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self._predicted(X, "Cluster")[:, 0].astype(np.int32)
+
+    @_output_method("Cluster")
+    def fit_predict(self, X, y=None):
+        """Fit, and return the number of each row's component."""
+        return self.fit(X).predict(X)
+
+    @_output_method("Probability")
+    def predict_proba(self, X):
+        """Probability of each component for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_components)
+        """
+        return self._predicted(X, "Probability")
+
+
+class OutlierDetector(OutlierMixin, Estimator):
+    """Rows that do not belong: Decision is below 0 for them, Cluster -1, Density the score without its threshold."""
+
+    def _finish_fit(self):
+        if hasattr(self, "labels_"):
+            self.labels_ = self.labels_.astype(np.int64)
+
+    @_output_method("Decision")
+    def decision_function(self, X):
+        """How well each row belongs: below 0 for outliers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self._predicted(X, "Decision")[:, 0]
+
+    @_output_method("Density")
+    def score_samples(self, X):
+        """The score before the threshold: `decision_function` plus `offset_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self._predicted(X, "Density")[:, 0]
+
+    @_output_method("Cluster")
+    def predict(self, X):
+        """1 for rows that belong, -1 for outliers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self._predicted(X, "Cluster")[:, 0].astype(np.int64)
+
+    def fit_predict(self, X, y=None, **fit_params):
+        """Fit, and say of each row whether it belongs (1) or not (-1)."""
+        self.fit(X, **fit_params)
+        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
+
+
+class Transformer(Estimator):
+    """A model that is fitted to transform; what it hands out is in `Transforms`."""
+
+    def _checked(self, X, y, reset):
+        if y is None or not self._takes_y:
+            return super()._checked(X, None, reset)
+        X, y = validate_data(self, X, y, reset=reset, **self._checks())
+        return X, y
+
+    _takes_y = False
+
+
+# Outputs beside the natural prediction
+
+
+class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    def transform(self, X):
+        """Compute the new features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        Xt : ndarray of shape (n_samples, n_features_out)
+        """
+        return self._predicted(X, "Transform")
+
+    @_output_method("Inverse")
+    def inverse_transform(self, X):
+        """Old features from new ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_out)
+            Transformed rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
+        if X.shape[1] != self._n_features_out:
+            raise ValueError(f"X has {X.shape[1]} features, but {self._n_features_out} were made by transform")
+        return self._computed(_rows(X), "Inverse")
+
+    @property
+    def _n_features_out(self):
+        return dict(self._model.outputs())["Transform"]
+
+
+class OneToOne(OneToOneFeatureMixin, Transforms):
+    """Transformers that keep each column, and so its name."""
+
+
+class TransformsOnce(TransformerMixin):
+    """Embeddings of the fitted rows, without a function for new ones."""
+
+    def fit_transform(self, X, y=None):
+        """Fit, and return the embedding of the rows."""
+        return self.fit(X).embedding_
+
+
+class Leaves:
+    def apply(self, X):
+        """Number of the leaf that each row reaches, in each tree.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples,) or (n_samples, n_trees)
+        """
+        leaves = self._predicted(X, "Leaf").astype(np.int64)
+        return leaves[:, 0] if leaves.shape[1] == 1 and "n_estimators" not in self._forms else leaves
+
+
+class Neighbours:
+    def kneighbors(self, X, n_neighbors=None, return_distance=True):
+        """The nearest rows of those that were fitted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        n_neighbors : int, default=None
+            How many, up to the `n_neighbors` of the estimator.
+        return_distance : bool, default=True
+            Whether to return the distances too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_neighbors)
+            Only with `return_distance`.
+        indices : ndarray of shape (n_samples, n_neighbors)
+            Numbers of the fitted rows, the nearest first.
+        """
+        indices = self._predicted(X, "Neighbours").astype(np.int64)
+        k = indices.shape[1] if n_neighbors is None else n_neighbors
+        if not 0 < k <= indices.shape[1]:
+            raise ValueError(f"n_neighbors is {k}, but it must be from 1 to the {indices.shape[1]} of the estimator")
+        if not return_distance:
+            return indices[:, :k]
+        return self._predicted(X, "Distance")[:, :k], indices[:, :k]
+
+
+class Deviations:
+    def predict(self, X, return_std=False):
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        return_std : bool, default=False
+            Whether to return the standard deviation of each prediction too.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            The predicted values.
+        std : ndarray, like y
+            Only with `return_std`.
+        """
+        mean = super().predict(X)
+        if not return_std:
+            return mean
+        deviation = self._predicted(X, "Deviation")
+        return mean, deviation[:, 0] if mean.ndim == 1 else deviation
+
+
+class Inertia:
+    def score(self, X, y=None, sample_weight=None):
+        """Minus the sum of squared distances of the rows to their nearest centre."""
+        nearest = self.transform(X).min(axis=1) ** 2
+        return -float(np.sum(nearest if sample_weight is None else nearest * sample_weight))
+
+
+# Conversions
+
+
+def _rows(X):
+    """What the engine borrows: a C-ordered matrix, or the parts of a canonical CSR matrix."""
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    columns = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
+    return X.indptr.astype(np.uintp), columns, X.data, X.shape[1]
+
+
+def _encoded(y):
+    """Sorted labels and the number of each row's label among them."""
+    if y.dtype.kind in "iub" and len(y):
+        # Integers within a small range need no sorting.
+        low, high = int(y.min()), int(y.max())
+        if high - low < max(1024, len(y)):
+            shifted = y.astype(np.int64) - low
+            present = np.bincount(shifted, minlength=high - low + 1) > 0
+            codes = (np.cumsum(present) - 1).astype(np.uint32)[shifted]
+            return (np.flatnonzero(present) + low).astype(y.dtype), codes
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.reshape(-1)
+
+
+def _threads(n_jobs):
+    """None and -1 are all cores that this process may use, -2 all but one, and so on."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0, but it must be an integer other than 0, or None")
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is not None:
+        return max(1, cores + 1 + int(n_jobs))
+    # Process pools say through this variable how many threads each process should use.
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(limit))) if limit.isdigit() else cores
+
+
+def _has(forms, kind):
+    return any(form == kind or (isinstance(form, dict) and kind in form) for form in forms)
+
+
+def _items(forms):
+    """The forms of a list's items."""
+    return next((form["List"] for form in forms if isinstance(form, dict) and "List" in form), [])
+
+
+def _plain(value, forms, name, owner):
+    """A parameter's value as the engine takes it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return _ermine.Spec.parse(value) if _has(forms, "Model") else value
+    if isinstance(value, Estimator):
+        return _spec(value)
+    if isinstance(value, (list, tuple)):
+        items = _items(forms)
+        # A member may come with a name, as in scikit-learn's lists of estimators.
+        named = _has(items, "Model")
+        members = [item[1] if named and isinstance(item, tuple) and len(item) == 2 else item for item in value]
+        return [_plain(item, items, name, owner) for item in members]
+    if _has(forms, "Model") or _has(_items(forms), "Model"):
+        raise TypeError(f"{owner}: {name} is {value!r}, but it must be an estimator of ermine")
+    raise TypeError(f"{owner}: {name} is {value!r}, a {type(value).__name__}, which it cannot be")
+
+
+def _spec(estimator):
+    """An estimator as another's parameter: its name and the parameters of the engine."""
+    if getattr(estimator, "class_weight", None) is not None:
+        raise ValueError(f"{type(estimator).__name__}: class_weight works on the outermost estimator only")
+    params, starts = estimator._engine_params()
+    if starts:
+        raise ValueError(f"{type(estimator).__name__}: {starts[0][0]} cannot be an array inside another estimator")
+    return _ermine.Spec(estimator._name, params)

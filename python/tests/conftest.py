@@ -1,0 +1,64 @@
+"""What the tests share."""
+
+import inspect
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.datasets import make_blobs, make_classification, make_regression
+from sklearn.utils import all_estimators
+
+import ermine
+from ermine import _models
+
+CLASSES = [getattr(_models, name) for name in _models.__all__]
+PEERS = dict(all_estimators())
+
+
+def of_task(*tasks):
+    return [cls for cls in CLASSES if cls._info["task"] in tasks]
+
+
+def data_for(cls, n=80, p=4, seed=0):
+    """Rows, and a target where the class wants one; positive where it wants that."""
+    rng = np.random.RandomState(seed)
+    task = cls._info["task"]
+    if task == "Classification":
+        X, y = make_classification(n, p, n_informative=3, n_redundant=0, n_classes=2, random_state=seed)
+    elif task == "Regression":
+        X, y = make_regression(n, p, noise=1.0, random_state=seed)
+        y = y / 50 + 10
+    else:
+        X, y = make_blobs(n, p, centers=3, random_state=seed)
+    if cls._info["non_negative"]:
+        X = np.abs(X)
+    if task == "Regression" and cls._info["positive_target"]:
+        y = np.abs(y) + 0.1
+    del rng
+    return X, y
+
+
+def make(cls, **params):
+    """An instance that is quick and, where the seed matters, repeatable."""
+    known = inspect.signature(cls.__init__).parameters
+    quick = {"n_estimators": 5, "random_state": 0}
+    given = {name: value for name, value in quick.items() if name in known}
+    members = [name for name, forms in cls._forms.items() if any("List" in f and "Model" in f["List"] for f in forms if isinstance(f, dict))]
+    for name in members:
+        base = ermine.LinearRegression if cls._info["task"] == "Regression" else ermine.LogisticRegression
+        given[name] = [("a", base()), ("b", base(fit_intercept=False))]
+    return cls(**{**given, **params})
+
+
+def method_of(model):
+    """The first method that answers for new rows, if there is one."""
+    for name in ("predict", "transform", "score_samples", "decision_function"):
+        if hasattr(model, name):
+            return getattr(model, name)
+    return None
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with sklearn.config_context():
+        yield

@@ -1,0 +1,222 @@
+"""What a Python user relies on: parameters, pickles, threads, interrupts, warnings, weights."""
+
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import ermine
+from conftest import CLASSES, data_for, make, method_of, of_task
+from test_inputs import answers, assert_same
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_pickle_copy_clone(cls):
+    X, y = data_for(cls)
+    model = make(cls).fit(X, y)
+    expected = answers(model, X)
+    assert_same(answers(pickle.loads(pickle.dumps(model)), X), expected)
+    assert_same(answers(copy.deepcopy(model), X), expected)
+    assert_same(answers(copy.copy(model), X), expected)
+    fresh = clone(model)
+    assert not hasattr(fresh, "fit_log_")
+    assert_same(answers(fresh.fit(X, y), X), expected)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_threads_give_the_same_bits(cls):
+    X, y = data_for(cls, n=700)
+    expected = answers(make(cls, n_jobs=1).fit(X, y), X)
+    for n_jobs in (2, 3, None):
+        assert_same(answers(make(cls, n_jobs=n_jobs).fit(X, y), X), expected)
+
+
+@pytest.mark.parametrize("cls", [cls for cls in CLASSES if method_of(make(cls))])
+def test_not_fitted(cls):
+    X, _ = data_for(cls)
+    with pytest.raises(NotFittedError):
+        method_of(make(cls))(X)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_log(cls):
+    X, y = data_for(cls)
+    log = make(cls).fit(X, y).fit_log_
+    assert log.passes >= 0 and log.stop in {"Exact", "Converged", "MaxIter", "NoProgress", "EarlyStopping"}
+    assert "stop=" in repr(log)
+
+
+def test_parameters_are_refused_by_name():
+    X, y = data_for(ermine.Ridge)
+    with pytest.raises(ValueError, match="Ridge: alpha is -1.0, but it must be a number of at least 0"):
+        ermine.Ridge(alpha=-1.0).fit(X, y)
+    with pytest.raises(TypeError, match="alpha is .*object"):
+        ermine.Ridge(alpha=object()).fit(X, y)
+    with pytest.raises(ValueError, match="n_jobs is 0"):
+        ermine.Ridge(n_jobs=0).fit(X, y)
+    with pytest.raises(TypeError, match="alpah"):
+        ermine.Ridge(alpah=1.0)
+
+
+def test_numpy_scalars_are_parameters():
+    X, y = data_for(ermine.Ridge)
+    expected = ermine.Ridge(alpha=2.0, fit_intercept=False).fit(X, y).coef_
+    for alpha in (np.float64(2), np.float32(2), np.int64(2), 2):
+        np.testing.assert_array_equal(ermine.Ridge(alpha=alpha, fit_intercept=np.bool_(False)).fit(X, y).coef_, expected)
+
+
+def test_convergence_warning():
+    X, y = data_for(ermine.LogisticRegression, n=200)
+    with pytest.warns(ConvergenceWarning, match="LogisticRegression stopped after 1 passes"):
+        model = ermine.LogisticRegression(max_iter=1, tol=1e-12).fit(X, y)
+    assert not model.fit_log_.converged
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert ermine.LogisticRegression().fit(X, y).fit_log_.converged
+
+
+def test_class_weight_is_a_row_weight():
+    X, y = data_for(ermine.LogisticRegression, n=200)
+    y = np.array(["a", "b"])[y]
+    by_class = ermine.LogisticRegression(class_weight={"a": 1.0, "b": 3.0}).fit(X, y)
+    by_row = ermine.LogisticRegression().fit(X, y, sample_weight=np.where(y == "b", 3.0, 1.0))
+    np.testing.assert_array_equal(by_class.coef_, by_row.coef_)
+    balanced = ermine.LogisticRegression(class_weight="balanced").fit(X[y != "z"], y)
+    shares = np.where(y == "a", len(y) / (2 * np.sum(y == "a")), len(y) / (2 * np.sum(y == "b")))
+    np.testing.assert_allclose(balanced.coef_, ermine.LogisticRegression().fit(X, y, sample_weight=shares).coef_, rtol=1e-9)
+
+
+def test_seed():
+    X, _ = data_for(ermine.KMeans, n=300)
+
+    def labels(state):
+        return ermine.KMeans(5, init="random", n_init=1, max_iter=1, random_state=state).fit(X).labels_
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        np.testing.assert_array_equal(labels(3), labels(3))
+        np.testing.assert_array_equal(labels(np.random.RandomState(1)), labels(np.random.RandomState(1)))
+        assert any((labels(0) != labels(seed)).any() for seed in range(1, 5))
+
+
+def test_start_from_an_array():
+    X, _ = data_for(ermine.KMeans, n=300)
+    start = X[:3]
+    model = ermine.KMeans(3, init=start).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, ermine.KMeans(3, init=start.tolist()).fit(X).cluster_centers_)
+    assert clone(model).init is not None
+    with pytest.raises(ValueError, match="init"):
+        ermine.KMeans(4, init=start).fit(X)
+
+
+def test_inside_scikit_learn():
+    X, y = data_for(ermine.LogisticRegression, n=200)
+    pipeline = make_pipeline(StandardScaler(), ermine.LogisticRegression())
+    assert cross_val_score(pipeline, X, y).mean() > 0.6
+    search = GridSearchCV(ermine.LogisticRegression(), {"C": [0.01, 1.0]}, n_jobs=2).fit(X, y)
+    assert search.best_params_["C"] in (0.01, 1.0)
+
+
+def test_set_output():
+    X, _ = data_for(ermine.KMeans)
+    frame = ermine.KMeans(3, random_state=0).set_output(transform="pandas").fit(X).transform(X)
+    assert frame.columns.tolist() == ["kmeans0", "kmeans1", "kmeans2"]
+
+
+def test_a_scikit_learn_signature_is_taken():
+    X, y = data_for(ermine.LogisticRegression)
+    model = ermine.LogisticRegression(solver="lbfgs", verbose=0, random_state=3).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, ermine.LogisticRegression().fit(X, y).coef_)
+
+
+def test_other_threads_run_during_a_fit():
+    X = np.random.RandomState(0).rand(60_000, 30)
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ermine.KMeans(40, max_iter=20, tol=0.0, random_state=0, n_jobs=1).fit(X)
+    ended = time.perf_counter()
+    done.set()
+    thread.join()
+    during = [tick for tick in ticks if started < tick < ended]
+    assert len(during) >= 5, f"{len(during)} ticks in {ended - started:.2f} s"
+
+
+INTERRUPTED = """
+import time, warnings, numpy as np, ermine
+X = np.random.RandomState(0).rand(200_000, 30)
+print("ready", flush=True)
+try:
+    ermine.KMeans(200, n_init=1000, tol=0.0, random_state=0).fit(X)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_interrupt_stops_a_fit():
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out == "interrupted\n" and process.returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork")
+def test_fit_in_a_forked_child():
+    """Threads do not survive a fork; the child must start its own."""
+    X, y = data_for(ermine.Ridge, n=5000)
+    expected = ermine.Ridge(n_jobs=2).fit(X, y).coef_
+    code = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        try:
+            code = int(not np.array_equal(ermine.Ridge(n_jobs=2).fit(X, y).coef_, expected))
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls._info["resume"]])
+def test_partial_fit(cls):
+    X, y = data_for(cls, n=120)
+    extra = {"classes": np.unique(y)} if cls in of_task("Classification") else {}
+    model = make(cls)
+    for start in range(0, 120, 40):
+        model.partial_fit(X[start : start + 40], y[start : start + 40], **extra)
+    assert all(np.all(np.isfinite(found)) for found in answers(model, X))
+
+
+def test_every_class_is_in_its_module():
+    import importlib
+
+    for cls in CLASSES:
+        module = importlib.import_module(f"ermine.{cls._info['module']}")
+        assert getattr(module, cls.__name__) is cls is getattr(ermine, cls.__name__)
+        assert getattr(ermine, cls._info["module"]) is module
