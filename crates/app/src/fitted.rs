@@ -2,6 +2,7 @@
 
 use crate::{
     frame::{Frame, feature_kinds},
+    score::{self, Predictions},
     table::{Field, Kind, Schema, Table},
 };
 use ermine::{AnyModel, Ctx, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X, prepare::Preparation};
@@ -93,26 +94,29 @@ impl Fitted {
 
     /// Names of the columns that the model sees, after preparation: `island=Dream`.
     pub fn prepared_names(&self) -> Vec<String> {
-        let fields = &self.header.schema.columns;
-        let Some(preparation) = &self.preparation else {
-            return fields.iter().map(|field| field.name.clone()).collect();
-        };
-        let name = |column: usize, level: Option<u32>| {
-            let Field { name, levels, .. } = &fields[column];
-            match level {
-                Some(level) => format!("{name}={}", levels.get(level as usize).map_or("?", String::as_str)),
-                None => name.clone(),
-            }
-        };
-        preparation.origins().into_iter().map(|origin| name(origin.column, origin.level)).collect()
+        match &self.preparation {
+            Some(preparation) => prepared_names(&self.header.schema, preparation),
+            None => self.header.schema.names(),
+        }
     }
 
     /// Raw rows of numbers into any output.
     pub fn predict(&self, ctx: &Ctx, x: &X, output: Output) -> Result<Matrix> {
         let missing = ermine::entry(&self.header.model)?.info.missing;
+        self.prepared(x, |x| ermine::predict(ctx, &*self.model, x, output, missing))
+    }
+
+    /// What metrics want to know of raw rows.
+    pub fn predictions(&self, ctx: &Ctx, x: &X) -> Result<Predictions> {
+        let entry = ermine::entry(&self.header.model)?;
+        self.prepared(x, |x| score::predictions(ctx, entry, &*self.model, x))
+    }
+
+    /// Runs `f` on prepared rows; errors speak of columns by name.
+    fn prepared<R>(&self, x: &X, f: impl FnOnce(&X) -> Result<R>) -> Result<R> {
         match &self.preparation {
-            None => ermine::predict(ctx, &*self.model, x, output, missing),
-            Some(preparation) => ermine::predict(ctx, &*self.model, &preparation.apply(x)?.x()?, output, missing),
+            None => f(x),
+            Some(preparation) => preparation.apply(x).and_then(|prepared| f(&prepared.x())),
         }
         .map_err(|error| error.with_columns(&self.prepared_names()))
     }
@@ -125,6 +129,18 @@ impl Fitted {
     pub fn has(&self, wanted: Output) -> bool {
         self.model.outputs().iter().any(|(output, _)| *output == wanted)
     }
+}
+
+/// Names of prepared columns: a column's own, or `column=level`.
+pub fn prepared_names(schema: &Schema, preparation: &Preparation) -> Vec<String> {
+    let name = |column: usize, level: Option<u32>| {
+        let Field { name, levels, .. } = &schema.columns[column];
+        match level {
+            Some(level) => format!("{name}={}", levels.get(level as usize).map_or("?", String::as_str)),
+            None => name.clone(),
+        }
+    };
+    preparation.origins().into_iter().map(|origin| name(origin.column, origin.level)).collect()
 }
 
 impl Header {

@@ -2,14 +2,14 @@
 
 use crate::{
     disk::RowFile,
-    fitted::{Fitted, Header, TargetColumn},
+    fitted::{Fitted, Header, TargetColumn, prepared_names},
     frame::{Encoded, Frame, Rows, choose_features, feature_kinds},
     report::{DataReport, Driver, FoldScores, Report, Scores},
     score,
     table::{self, Column, Kind, ReadOptions, Schema, Summary, Table},
 };
 use ermine::{
-    AnyEstimator, AnyModel, Ctx, Entry, Error, Fit, Numbers, Output, Passes, Result, Source, Spec, Task, Value, Values,
+    AnyEstimator, AnyModel, Ctx, Entry, Error, Fit, Numbers, Passes, Result, Source, Spec, Task, Value, Values,
     core::{
         TargetKind,
         ctx::Progress,
@@ -17,6 +17,7 @@ use ermine::{
         source::{Buffers, Disk, Shape},
     },
     prepare::{Preparation, PreparedSource, Wants},
+    split::{Fold, Folds, train_test_split},
 };
 use std::{collections::BTreeMap, path::PathBuf, time::Instant};
 
@@ -111,7 +112,7 @@ impl Job {
         check_target(&plan, &rows)?;
         drop(table);
 
-        let (train, test) = split(&rows, self.seed, if plan.task.is_supervised() { self.test } else { 0.0 });
+        let Fold { train, test } = split(&rows, self.seed, if plan.task.is_supervised() { self.test } else { 0.0 })?;
         let train_rows = if test.is_empty() { None } else { Some(rows.take(&train)) };
         let test_rows = rows.take(&test);
         let learning = train_rows.as_ref().unwrap_or(&rows);
@@ -122,11 +123,11 @@ impl Job {
         };
         let mut tested = None;
         if !test.is_empty() {
-            let part = fit_rows(&*plan.estimator, learning, &ctx.clone())?;
+            let part = fit_rows(&plan, learning, ctx)?;
             tested = Some(score_rows(&plan, &part, learning, &test_rows, ctx)?);
         }
         // The model that is kept has seen every row; the test score is of the same recipe on fewer.
-        let whole = fit_rows(&*plan.estimator, &rows, ctx)?;
+        let whole = fit_rows(&plan, &rows, ctx)?;
         let fingerprint = crc32fast::hash(bytemuck::cast_slice(&rows.x.values));
         let clusters = cluster_sizes(&whole.fit);
         let sizes = Sizes { total, used: rows.len(), train: learning.len(), test: test.len(), from_disk: false };
@@ -189,7 +190,7 @@ impl Job {
         let fingerprint = train.fingerprint() ^ test.fingerprint();
         let (train, test) = (train.finish(shape.clone(), features.clone())?, test.finish(shape, features)?);
 
-        let part = fit_source(&*plan.estimator, &train, ctx)?;
+        let part = fit_source(&plan, &train, ctx)?;
         let tested = match test.shape().rows {
             0 => None,
             _ => Some(score_disk(&plan, &part, &train, &test, ctx)?),
@@ -436,41 +437,35 @@ struct Tested {
     confusion: Option<Vec<Vec<f64>>>,
 }
 
-/// Learns the preparation from these rows and nothing else, then the model.
-fn fit_source(estimator: &dyn AnyEstimator, raw: &dyn Source, ctx: &Ctx) -> Result<Part> {
-    let preparation = Preparation::fit(raw, ctx, &Wants::from(&estimator.info()))?;
+/// Learns the preparation from these rows and nothing else, then the model. Errors speak of columns by name.
+fn fit_source(plan: &Plan, raw: &dyn Source, ctx: &Ctx) -> Result<Part> {
+    let estimator = &plan.estimator;
+    let preparation = Preparation::fit(raw, ctx, &Wants::from(&estimator.info()))
+        .map_err(|error| error.with_columns(&plan.schema.names()))?;
     let fit = match raw.memory() {
-        None => estimator.fit(&PreparedSource::new(raw, &preparation), ctx)?,
+        None => estimator.fit(&PreparedSource::new(raw, &preparation), ctx),
         Some(batch) => {
             let prepared = preparation.apply(&batch.x)?;
-            let mut data = ermine::Data::new(prepared.x()?).target(batch.y)?.features(preparation.features())?;
+            let mut data = ermine::Data::new(prepared.x()).target(batch.y)?.features(preparation.features())?;
             if let Some(weights) = batch.weights {
                 data = data.weights(weights)?;
             }
-            estimator.fit(&data, ctx)?
+            estimator.fit(&data, ctx)
         }
     };
+    let fit = fit.map_err(|error| error.with_columns(&prepared_names(&plan.schema, &preparation)))?;
     Ok(Part { preparation, fit })
 }
 
-fn fit_rows(estimator: &dyn AnyEstimator, rows: &Rows, ctx: &Ctx) -> Result<Part> {
-    fit_source(estimator, &rows.data()?, ctx)
+fn fit_rows(plan: &Plan, rows: &Rows, ctx: &Ctx) -> Result<Part> {
+    fit_source(plan, &rows.data()?, ctx)
 }
 
 impl Part {
     /// Predictions for raw rows, as the metrics want them.
     fn outputs(&self, entry: &Entry, x: &ermine::X, ctx: &Ctx) -> Result<score::Predictions> {
         let prepared = self.preparation.apply(x)?;
-        let x = prepared.x()?;
-        let of = |output| ermine::predict(ctx, &*self.fit.model, &x, output, entry.info.missing);
-        let has = |wanted| self.fit.model.outputs().iter().any(|(output, _)| *output == wanted);
-        Ok(match entry.info.task {
-            Task::Classification => score::Predictions::Classes {
-                codes: of(Output::Class)?.values.iter().map(|&code| code as u32).collect(),
-                probability: if has(Output::Probability) { Some(of(Output::Probability)?) } else { None },
-            },
-            _ => score::Predictions::Values(of(Output::Value)?.values),
-        })
+        score::predictions(ctx, entry, &*self.fit.model, &prepared.x())
     }
 }
 
@@ -481,8 +476,8 @@ fn score_rows(plan: &Plan, part: &Part, train: &Rows, test: &Rows, ctx: &Ctx) ->
     let learnt = train.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
     let guess = score::guess(learnt, train.weights.as_deref(), test.len());
     Ok(Tested {
-        scores: score::scores(truth, &predicted, weights),
-        baseline: score::scores(truth, &guess, weights),
+        scores: score::scores(truth, &predicted, weights)?,
+        baseline: score::scores(truth, &guess, weights)?,
         confusion: score::confusion(truth, &predicted, weights),
     })
 }
@@ -517,8 +512,8 @@ fn score_disk(plan: &Plan, part: &Part, train: &Disk, test: &Disk, ctx: &Ctx) ->
     let predicted = predicted.ok_or_else(|| Error::Data("there are no rows to score".into()))?;
     let guess = score::guess(&learnt, train_weights.as_deref(), test.shape().rows);
     Ok(Tested {
-        scores: score::scores(&truth, &predicted, weights.as_deref()),
-        baseline: score::scores(&truth, &guess, weights.as_deref()),
+        scores: score::scores(&truth, &predicted, weights.as_deref())?,
+        baseline: score::scores(&truth, &guess, weights.as_deref())?,
         confusion: score::confusion(&truth, &predicted, weights.as_deref()),
     })
 }
@@ -528,69 +523,34 @@ fn cross_validate(plan: &Plan, rows: &Rows, folds: usize, seed: u64, ctx: &Ctx) 
     if rows.len() < 2 * folds {
         return Ok(None);
     }
-    let fold_of = deal(rows, folds, seed, "fold");
+    let data = rows.data()?;
+    let parts = Folds::usual(&data.batch().y, folds).split(&data.batch(), None, seed)?;
     let mut all: Vec<Scores> = Vec::new();
-    for fold in 0..folds {
-        ctx.progress(Progress { what: "fold", step: fold + 1, of: Some(folds), value: None });
-        let (out, within): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(|&i| fold_of[i] == fold);
-        let (train, held) = (rows.take(&within), rows.take(&out));
-        let part = fit_rows(&*plan.estimator, &train, &ctx.child("fold", fold as u64))?;
+    for (i, part) in parts.iter().enumerate() {
+        ctx.progress(Progress { what: "fold", step: i + 1, of: Some(folds), value: None });
+        let (train, held) = (rows.take(&part.train), rows.take(&part.test));
+        let part = fit_rows(plan, &train, &ctx.child("fold", i as u64))?;
         all.push(score_rows(plan, &part, &train, &held, ctx)?.scores);
     }
-    let scores = all[0].iter().enumerate().map(|(m, (name, _))| {
-        let values: Vec<f64> = all.iter().map(|scores| scores[m].1).collect();
+    // A score that some fold does not define is not averaged over the others.
+    let named = |name: &str| -> Option<Vec<f64>> {
+        all.iter().map(|scores| scores.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)).collect()
+    };
+    let scores = all[0].iter().filter_map(|(name, _)| {
+        let values = named(name)?;
         let mean = values.iter().sum::<f64>() / folds as f64;
         let spread = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (folds - 1) as f64;
-        (*name, mean, spread.sqrt())
+        Some((*name, mean, spread.sqrt()))
     });
     Ok(Some(FoldScores { folds, scores: scores.collect() }))
 }
 
-/// A number of 0..parts for every row, in equal shares within each class, by a seeded hash of the row number.
-fn deal(rows: &Rows, parts: usize, seed: u64, what: &str) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_cached_key(|&i| rng::key(seed, what, i as u64));
-    let mut part = vec![0; rows.len()];
-    let mut next: BTreeMap<u32, usize> = BTreeMap::new();
-    // Each class goes on where the one before stopped, so that parts stay equal in size.
-    let mut offset = 0;
-    for class in 0..rows.classes().max(1) {
-        let mut dealt = *next.entry(class as u32).or_insert(offset);
-        for &i in order.iter().filter(|&&i| rows.class(i) as usize == class) {
-            part[i] = dealt % parts;
-            dealt += 1;
-        }
-        offset = dealt;
-    }
-    part
-}
-
 /// Rows to learn from and rows to test on; none of the latter when there are too few.
-fn split(rows: &Rows, seed: u64, share: f64) -> (Vec<usize>, Vec<usize>) {
+fn split(rows: &Rows, seed: u64, share: f64) -> Result<Fold> {
     if share == 0.0 || rows.len() < 10 {
-        return ((0..rows.len()).collect(), Vec::new());
+        return Ok(Fold { train: (0..rows.len()).collect(), test: Vec::new() });
     }
-    const PARTS: usize = 1000;
-    let parts = PARTS.min(rows.len());
-    let limit = ((share * parts as f64).round() as usize).max(1);
-    let part = deal(rows, parts, seed, "test");
-    (0..rows.len()).partition(|&i| part[i] >= limit)
-}
-
-impl Rows {
-    fn classes(&self) -> usize {
-        match &self.target {
-            Some(Encoded::Class { names, .. }) => names.len(),
-            _ => 0,
-        }
-    }
-
-    fn class(&self, row: usize) -> u32 {
-        match &self.target {
-            Some(Encoded::Class { codes, .. }) => codes[row],
-            _ => 0,
-        }
-    }
+    train_test_split(&rows.data()?.batch(), share, None, seed)
 }
 
 /// A target that is to be read as classes: not a number, or a number with few whole values.

@@ -1,101 +1,116 @@
 //! Which metrics a run reports, and what a guess that ignores the columns would score.
 
 use crate::{frame::Encoded, report::Scores};
-use ermine::{Matrix, Task};
+use ermine::{
+    AnyModel, Ctx, Entry, Matrix, Output, Result, Target, Task, X,
+    metrics::{self, Needs},
+};
+use std::collections::BTreeMap;
 
-/// Predictions as metrics want them.
-pub enum Predictions {
-    Values(Vec<f64>),
-    Classes { codes: Vec<u32>, probability: Option<Matrix> },
+/// What a model says of some rows, by output: as much as metrics ask for.
+#[derive(Default)]
+pub struct Predictions(BTreeMap<Output, Matrix>);
+
+/// The outputs that metrics of a task look at.
+fn wanted(task: Task) -> &'static [Output] {
+    match task {
+        Task::Classification => &[Output::Class, Output::Probability, Output::Decision],
+        _ => &[Output::Value],
+    }
 }
 
 impl Predictions {
+    pub fn insert(&mut self, output: Output, values: Matrix) {
+        self.0.insert(output, values);
+    }
+
     /// Adds the predictions of the rows that follow.
     pub fn append(&mut self, more: Predictions) {
-        match (self, more) {
-            (Predictions::Values(values), Predictions::Values(more)) => values.extend(more),
-            (
-                Predictions::Classes { codes, probability },
-                Predictions::Classes { codes: more_codes, probability: more_probability },
-            ) => {
-                codes.extend(more_codes);
-                if let (Some(probability), Some(more)) = (probability, more_probability) {
-                    probability.values.extend(more.values);
-                    probability.rows += more.rows;
-                }
-            }
-            _ => unreachable!("one model has one kind of prediction"),
+        for (output, more) in more.0 {
+            let all = self.0.entry(output).or_insert_with(|| Matrix::zeros(0, more.cols));
+            all.values.extend(more.values);
+            all.rows += more.rows;
         }
     }
+
+    fn of(&self, needs: Needs) -> Option<&Matrix> {
+        needs.outputs().iter().find_map(|output| self.0.get(output))
+    }
+
+    pub fn classes(&self) -> Option<Vec<u32>> {
+        self.0.get(&Output::Class).map(|codes| codes.values.iter().map(|&code| code as u32).collect())
+    }
+}
+
+/// What a model says of prepared rows.
+pub fn predictions(ctx: &Ctx, entry: &Entry, model: &dyn AnyModel, x: &X) -> Result<Predictions> {
+    let mut all = Predictions::default();
+    for &output in wanted(entry.info.task) {
+        if model.outputs().iter().any(|(known, _)| *known == output) {
+            all.insert(output, ermine::predict(ctx, model, x, output, entry.info.missing)?);
+        }
+    }
+    Ok(all)
 }
 
 /// The metric to look at first.
 pub fn main_metric(task: Task) -> &'static str {
-    if task == Task::Classification { "accuracy" } else { "r2" }
+    metrics::default_metric(task).map_or("", |metric| metric.name)
 }
 
-pub fn scores(truth: &Encoded, predicted: &Predictions, weights: Option<&[f64]>) -> Scores {
-    let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
-    match (truth, predicted) {
-        (Encoded::Real(y), Predictions::Values(p)) => {
-            let total: f64 = (0..y.len()).map(weight).sum();
-            let mean = (0..y.len()).map(|i| weight(i) * y[i]).sum::<f64>() / total;
-            let squares: f64 = (0..y.len()).map(|i| weight(i) * (y[i] - p[i]).powi(2)).sum();
-            let spread: f64 = (0..y.len()).map(|i| weight(i) * (y[i] - mean).powi(2)).sum();
-            let absolute: f64 = (0..y.len()).map(|i| weight(i) * (y[i] - p[i]).abs()).sum();
-            vec![("r2", 1.0 - squares / spread), ("rmse", (squares / total).sqrt()), ("mae", absolute / total)]
-        }
-        (Encoded::Class { codes: y, names }, Predictions::Classes { codes: p, probability }) => {
-            let total: f64 = (0..y.len()).map(weight).sum();
-            let right: f64 = (0..y.len()).filter(|&i| y[i] == p[i]).map(weight).sum();
-            let (mut of_class, mut right_of_class) = (vec![0.0; names.len()], vec![0.0; names.len()]);
-            for i in 0..y.len() {
-                of_class[y[i] as usize] += weight(i);
-                right_of_class[y[i] as usize] += if y[i] == p[i] { weight(i) } else { 0.0 };
-            }
-            let recalls = of_class.iter().zip(&right_of_class).filter(|(of, _)| **of > 0.0);
-            let recalls: Vec<f64> = recalls.map(|(of, right)| right / of).collect();
-            let balanced = recalls.iter().sum::<f64>() / recalls.len() as f64;
-            let mut scores = vec![("accuracy", right / total), ("balanced_accuracy", balanced)];
-            if let Some(probability) = probability {
-                let loss = |i: usize| -weight(i) * probability[(i, y[i] as usize)].max(f64::EPSILON).ln();
-                scores.push(("log_loss", (0..y.len()).map(loss).sum::<f64>() / total));
-            }
-            scores
-        }
-        _ => Vec::new(),
+/// Names of the metrics that are shown, the main one first.
+fn shown(truth: &Target) -> &'static [&'static str] {
+    match truth {
+        Target::Class { classes: 2, .. } => &["accuracy", "balanced_accuracy", "roc_auc", "log_loss"],
+        Target::Class { .. } => &["accuracy", "balanced_accuracy", "roc_auc_ovr", "log_loss"],
+        _ => &["r2", "root_mean_squared_error", "mean_absolute_error"],
     }
+}
+
+/// The scores that these predictions allow. A score that the rows do not define (an area with one class) is left out.
+pub fn scores(truth: &Encoded, predicted: &Predictions, weights: Option<&[f64]>) -> Result<Scores> {
+    let truth = truth.target();
+    let mut scores = Scores::new();
+    for name in shown(&truth) {
+        let metric = metrics::metric(name)?;
+        // Areas over several classes want probabilities; over two, any score will do.
+        let Some(values) = predicted.of(metric.needs) else { continue };
+        if let Ok(value) = metric.value(&truth, values, weights) {
+            scores.push((metric.plain_name(), value));
+        }
+    }
+    Ok(scores)
 }
 
 /// What one would say without looking: the mean, or the most frequent class with the shares of all as probabilities.
 pub fn guess(learnt: &Encoded, weights: Option<&[f64]>, rows: usize) -> Predictions {
     let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+    let mut guess = Predictions::default();
     match learnt {
         Encoded::Real(y) => {
             let total: f64 = (0..y.len()).map(weight).sum();
-            Predictions::Values(vec![(0..y.len()).map(|i| weight(i) * y[i]).sum::<f64>() / total; rows])
+            let mean = (0..y.len()).map(|i| weight(i) * y[i]).sum::<f64>() / total;
+            guess.insert(Output::Value, Matrix::new(vec![mean; rows], rows, 1));
         }
         Encoded::Class { codes, names } => {
             let mut shares = vec![0.0; names.len()];
             codes.iter().enumerate().for_each(|(i, &code)| shares[code as usize] += weight(i));
             let total: f64 = shares.iter().sum();
             let most = (0..shares.len()).max_by(|&a, &b| shares[a].total_cmp(&shares[b])).unwrap_or(0);
-            Predictions::Classes {
-                codes: vec![most as u32; rows],
-                probability: Some(Matrix::from_fn(rows, shares.len(), |_, class| shares[class] / total)),
-            }
+            guess.insert(Output::Class, Matrix::new(vec![most as f64; rows], rows, 1));
+            guess.insert(Output::Probability, Matrix::from_fn(rows, shares.len(), |_, class| shares[class] / total));
         }
     }
+    guess
 }
 
 /// Weight of each class by predicted class.
 pub fn confusion(truth: &Encoded, predicted: &Predictions, weights: Option<&[f64]>) -> Option<Vec<Vec<f64>>> {
-    let (Encoded::Class { codes: y, names }, Predictions::Classes { codes: p, .. }) = (truth, predicted) else {
-        return None;
-    };
+    let Encoded::Class { codes, names } = truth else { return None };
+    let called = predicted.classes()?;
     let mut table = vec![vec![0.0; names.len()]; names.len()];
-    for i in 0..y.len() {
-        table[y[i] as usize][p[i] as usize] += weights.map_or(1.0, |weights| weights[i]);
+    for i in 0..codes.len() {
+        table[codes[i] as usize][called[i] as usize] += weights.map_or(1.0, |weights| weights[i]);
     }
     Some(table)
 }

@@ -193,18 +193,9 @@ fn evaluate(
     let rows = rows.take(&known);
     let data = rows.data()?;
     let x = data.batch().x;
-    let predicted = match task {
-        Task::Classification => score::Predictions::Classes {
-            codes: fitted.predict(&ctx, &x, Output::Class)?.values.iter().map(|code| *code as u32).collect(),
-            probability: match fitted.has(Output::Probability) {
-                true => Some(fitted.predict(&ctx, &x, Output::Probability)?),
-                false => None,
-            },
-        },
-        _ => score::Predictions::Values(fitted.predict(&ctx, &x, Output::Value)?.values),
-    };
+    let predicted = fitted.predictions(&ctx, &x)?;
     let truth = rows.target.as_ref().expect("just put in");
-    let scores = score::scores(truth, &predicted, None);
+    let scores = score::scores(truth, &predicted, None)?;
     let confusion = score::confusion(truth, &predicted, None);
     show::evaluation(out, data.shape().rows, &scores, confusion.as_deref(), &target.classes, json)?;
     Ok(())

@@ -36,13 +36,8 @@ fn run(arguments: &[&str]) -> Output {
 }
 
 fn run_with_input(arguments: &[&str], input: &str) -> Output {
-    let mut child = ermine()
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        ermine().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A program that refuses early closes its input; that is not this test's business.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
@@ -74,7 +69,10 @@ fn one_model_described() {
 fn misspelt_names_get_suggestions() {
     for (arguments, expected) in [
         (&["fit", "PENGUINS", "--target", "specis"][..], "there is no column 'specis'; did you mean 'species'?"),
-        (&["fit", "PENGUINS", "--target", "species", "--model", "Rigde"], "there is no model 'Rigde'; did you mean 'Ridge'?"),
+        (
+            &["fit", "PENGUINS", "--target", "species", "--model", "Rigde"],
+            "there is no model 'Rigde'; did you mean 'Ridge'?",
+        ),
         (&["fit", "PENGUINS", "--target", "species", "--model", "Ridge", "--alpa", "1"], "--alpha"),
         (&["models", "KMean"], "did you mean 'KMeans'?"),
         (&["fti", "PENGUINS"], "'fit'"),
@@ -155,7 +153,8 @@ fn predictions_have_names_and_probabilities() {
 #[test]
 fn raw_files_at_predict_time() {
     let folder = tempfile::tempdir().unwrap();
-    let model = fitted(folder.path(), &["--target", "body_mass_g", "--model", "Ridge", "--ignore", "year,bill_depth_mm"]);
+    let model =
+        fitted(folder.path(), &["--target", "body_mass_g", "--model", "Ridge", "--ignore", "year,bill_depth_mm"]);
     let model = model.to_str().unwrap();
     // Other order, more columns, a missing value, a category never seen.
     let rows = "sex,extra,species,flipper_length_mm,island,bill_length_mm\nmale,1,Gentoo,220,Biscoe,46\nmale,2,Emperor,,Atlantis,46\n";
@@ -248,7 +247,8 @@ fn a_broken_pipe_is_not_an_error() {
 fn same_file_for_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = |threads: &str, memory: &[&str]| {
-        let arguments = [&["--target", "body_mass_g", "--model", "LinearRegression", "--threads", threads], memory].concat();
+        let arguments =
+            [&["--target", "body_mass_g", "--model", "LinearRegression", "--threads", threads], memory].concat();
         fs::read(fitted(folder.path(), &arguments)).unwrap()
     };
     let reference = bytes("1", &[]);
@@ -259,7 +259,8 @@ fn same_file_for_any_number_of_threads() {
 #[test]
 fn larger_than_memory_is_read_from_disk() {
     let report = |memory: &str| {
-        let arguments = ["fit", "PENGUINS", "--target", "species", "--memory", memory, "--test", "0", "--folds", "0", "--json"];
+        let arguments =
+            ["fit", "PENGUINS", "--target", "species", "--memory", memory, "--test", "0", "--folds", "0", "--json"];
         let output = run(&arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
@@ -275,7 +276,10 @@ fn help_and_completions() {
     let help = run(&["fit", "--model", "Ridge", "--help"]);
     assert_eq!(help.status.code(), Some(0));
     let text = String::from_utf8_lossy(&help.stdout).into_owned();
-    assert!(text.contains("--alpha") && text.contains("Strength of the penalty") && text.contains("Examples:"), "{text}");
+    assert!(
+        text.contains("--alpha") && text.contains("Strength of the penalty") && text.contains("Examples:"),
+        "{text}"
+    );
     for shell in ["bash", "zsh", "fish"] {
         let output = run(&["completions", shell]);
         assert!(output.status.success() && output.stdout.len() > 1000);

@@ -18,10 +18,10 @@ pub mod cluster;
 pub mod engine;
 pub mod kernel;
 pub mod linear;
-pub mod prepare;
 pub mod metrics;
-pub mod split;
 pub mod neighbors;
+pub mod prepare;
+pub mod split;
 
 pub use ermine_core as core;
 pub use ermine_core::{

@@ -9,7 +9,7 @@
 //! comes out the same from memory, disk and shards, and it is learnt inside a fold like any model.
 
 use crate::{
-    Ctx, Error, Feature, Info, Matrix, Result, Source, X,
+    Ctx, Error, Feature, Info, Matrix, OwnedCsr, OwnedX, Result, Source, X,
     core::{
         Batch, Reduce,
         data::Row,
@@ -183,29 +183,27 @@ impl Preparation {
     }
 
     /// Prepared rows. Infinite values and NaN that nothing can be done about are left for the model to refuse.
-    pub fn apply(&self, x: &X) -> Result<Prepared> {
+    pub fn apply(&self, x: &X) -> Result<OwnedX> {
         if x.cols() != self.inputs() {
             return Err(Error::shape("rows", format!("{} columns", self.inputs()), x.cols()));
         }
         let width = self.outputs();
         let mut buffer = vec![0.0; x.cols()];
         if self.sparse {
-            let mut csr = Prepared::Sparse { starts: vec![0], columns: Vec::new(), values: Vec::new(), cols: width };
-            let Prepared::Sparse { starts, columns, values, .. } = &mut csr else { unreachable!("just made") };
+            let mut csr = OwnedCsr::new(width);
             for row in x.iter() {
                 self.each(raw(row, &mut buffer), |j, value| {
                     if value != 0.0 {
-                        columns.push(j as u32);
-                        values.push(value);
+                        csr.push(j, value);
                     }
                 });
-                starts.push(values.len());
+                csr.end_row();
             }
-            return Ok(csr);
+            return Ok(OwnedX::Sparse(csr));
         }
         let mut out = Matrix::zeros(x.rows(), width);
         self.fill(x, &mut out.values, &mut buffer);
-        Ok(Prepared::Dense(out))
+        Ok(OwnedX::Dense(out))
     }
 
     fn fill(&self, x: &X, out: &mut [f64], buffer: &mut [f64]) {
@@ -222,21 +220,6 @@ fn raw<'a>(row: Row<'a>, buffer: &'a mut [f64]) -> &'a [f64] {
             buffer.fill(0.0);
             sparse.for_each(|j, value| buffer[j] = value);
             buffer
-        }
-    }
-}
-
-/// Prepared rows that own their numbers.
-pub enum Prepared {
-    Dense(Matrix),
-    Sparse { starts: Vec<usize>, columns: Vec<u32>, values: Vec<f64>, cols: usize },
-}
-
-impl Prepared {
-    pub fn x(&self) -> Result<X<'_>> {
-        match self {
-            Prepared::Dense(matrix) => X::dense(&matrix.values, matrix.cols),
-            Prepared::Sparse { starts, columns, values, cols } => X::csr(starts, columns, values, *cols),
         }
     }
 }
@@ -357,7 +340,7 @@ mod tests {
         let features = vec![Feature::Number, Feature::Category { levels: 3 }];
         let data = Data::new(X::dense(&raw, 2).unwrap()).features(features).unwrap();
         let preparation = Preparation::fit(&data, &Ctx::new(0), &WANTS).unwrap();
-        let Prepared::Dense(out) = preparation.apply(&data.batch().x).unwrap() else { panic!("dense") };
+        let OwnedX::Dense(out) = preparation.apply(&data.batch().x).unwrap() else { panic!("dense") };
         let z = 2.0 / (8.0f64 / 3.0).sqrt();
         for (row, expected) in
             [[-z, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0], [z, 0.0, 0.0, 0.0]].iter().enumerate()
@@ -376,8 +359,8 @@ mod tests {
         let dense = Preparation::fit(&data, &Ctx::new(0), &WANTS).unwrap();
         let sparse = Preparation::fit(&data, &Ctx::new(0), &Wants { takes_sparse: true, ..WANTS }).unwrap();
         let (dense, sparse) = (dense.apply(&data.batch().x).unwrap(), sparse.apply(&data.batch().x).unwrap());
-        assert!(matches!(sparse, Prepared::Sparse { .. }));
-        assert_eq!(dense.x().unwrap().to_matrix(), sparse.x().unwrap().to_matrix());
+        assert!(matches!(sparse, OwnedX::Sparse(_)));
+        assert_eq!(dense.x().to_matrix(), sparse.x().to_matrix());
     }
 
     #[test]
@@ -390,7 +373,7 @@ mod tests {
         let source = PreparedSource::new(&data, &preparation);
         let mut buffers = Buffers::default();
         let batch = source.read(4000..6000, &mut buffers).unwrap();
-        assert_eq!(batch.x.to_matrix(), before.x().unwrap().slice(4000..6000).to_matrix());
+        assert_eq!(batch.x.to_matrix(), before.x().slice(4000..6000).to_matrix());
         assert_eq!(batch.y.real(), &y[4000..6000]);
     }
 }
