@@ -18,7 +18,11 @@ pub mod cluster;
 pub mod engine;
 pub mod linear;
 pub mod metrics;
+pub mod pipeline;
+pub mod prep;
+pub mod search;
 pub mod split;
+pub mod text;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -42,6 +46,13 @@ models! {
     linear::Ridge,
     linear::LogisticRegression,
     cluster::KMeans,
+    prep::StandardScaler,
+    prep::MinMaxScaler,
+    prep::MaxAbsScaler,
+    prep::RobustScaler,
+    prep::SimpleImputer,
+    prep::OneHotEncoder,
+    prep::OrdinalEncoder,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.
@@ -56,5 +67,9 @@ pub fn entry(name: &str) -> Result<&'static Entry> {
 
 /// The estimator that a spec describes.
 pub fn make(spec: &Spec) -> Result<Box<dyn AnyEstimator>> {
-    (entry(&spec.name)?.make)(&spec.params)
+    match spec.name.as_str() {
+        "Pipeline" => Ok(Box::new(pipeline::Pipeline::from_values(&spec.params)?)),
+        "ColumnTransformer" => Ok(Box::new(pipeline::ColumnTransformer::from_values(&spec.params)?)),
+        name => (entry(name)?.make)(&spec.params),
+    }
 }
