@@ -16,6 +16,7 @@
 
 pub mod cluster;
 pub mod engine;
+pub mod inspect;
 pub mod linear;
 pub mod metrics;
 pub mod pipeline;

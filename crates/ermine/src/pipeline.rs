@@ -415,6 +415,7 @@ pub fn load(name: &str, bytes: &[u8]) -> Result<Box<dyn AnyModel>> {
     match name {
         "Pipeline" => Ok(Box::new(PipelineModel::load(bytes)?)),
         "ColumnTransformer" => Ok(Box::new(ColumnModel::load(bytes)?)),
+        "CalibratedClassifier" => Ok(Box::new(crate::inspect::CalibratedModel::load(bytes)?)),
         name => (crate::entry(name)?.load)(bytes),
     }
 }

@@ -428,7 +428,7 @@ impl Hashed {
                 let start = out.values.len();
                 for run in cells.chunk_by(|a, b| a.0 == b.0) {
                     let sum: f64 = run.iter().map(|cell| cell.1).sum();
-                    if sum != 0.0 {
+                    if sum != 0.0 || self.counts.binary {
                         out.push(run[0].0 as usize, if self.counts.binary { 1.0 } else { sum });
                     }
                 }
