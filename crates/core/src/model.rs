@@ -4,7 +4,7 @@
 //! which every door, document and test is made.
 
 use crate::{
-    Ctx, Error, Result, Source, X,
+    Ctx, Error, OwnedCsr, Result, Source, X,
     linalg::Matrix,
     log::FitLog,
     param::{Param, Params, Values},
@@ -81,6 +81,16 @@ pub trait Model: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Computes `output` for a block of rows into row-major `out`. The driver has checked columns, width and finiteness.
     fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()>;
 
+    /// The same as [`Output::Transform`] as sparse rows, for transformers whose results are mostly zero.
+    fn transform_sparse(&self, _x: &X) -> Result<Option<OwnedCsr>> {
+        Ok(None)
+    }
+
+    /// Names of the new features from those of the old, for transformers that know what each is made of.
+    fn feature_names(&self, _input: &[String]) -> Option<Vec<String>> {
+        None
+    }
+
     /// Named arrays for inspection: coefficients, centres. Names are scikit-learn's where it has them.
     fn attributes(&self) -> Vec<(&'static str, Array)>;
 
@@ -93,6 +103,8 @@ pub trait AnyModel: Send + Sync {
     fn cols(&self) -> usize;
     fn outputs(&self) -> Vec<(Output, usize)>;
     fn predict_block(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()>;
+    fn transform_sparse(&self, x: &X) -> Result<Option<OwnedCsr>>;
+    fn feature_names(&self, input: &[String]) -> Option<Vec<String>>;
     fn attributes(&self) -> Vec<(&'static str, Array)>;
     fn to_bytes(&self) -> Vec<u8>;
     fn as_any(&self) -> &dyn Any;
@@ -107,6 +119,12 @@ impl<M: Model> AnyModel for M {
     }
     fn predict_block(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
         Model::predict(self, x, output, out)
+    }
+    fn transform_sparse(&self, x: &X) -> Result<Option<OwnedCsr>> {
+        Model::transform_sparse(self, x)
+    }
+    fn feature_names(&self, input: &[String]) -> Option<Vec<String>> {
+        Model::feature_names(self, input)
     }
     fn attributes(&self) -> Vec<(&'static str, Array)> {
         Model::attributes(self)
@@ -261,6 +279,8 @@ pub struct Info {
     pub weights: bool,
     /// Whether it takes several real targets.
     pub multi_target: bool,
+    /// Whether a transformer needs a target.
+    pub supervised: bool,
     /// Whether the seed matters.
     pub random: bool,
     /// Whether x must be 0 or more (counts, shares).
@@ -287,6 +307,7 @@ impl Info {
             reference_level: false,
             weights: true,
             multi_target: false,
+            supervised: false,
             random: false,
             non_negative: false,
             positive_target: false,
@@ -370,7 +391,7 @@ impl<E: Estimator> AnyEstimator for E {
 }
 
 /// What every fit refuses, in one place.
-fn check_fit(name: &str, info: &Info, shape: &Shape) -> Result<()> {
+pub fn check_fit(name: &str, info: &Info, shape: &Shape) -> Result<()> {
     use crate::data::TargetKind::{Class, None, Real};
     if shape.rows == 0 {
         return Err(Error::Data(format!("{name}: there are no rows (0 samples) to learn from")));
@@ -399,6 +420,7 @@ fn check_fit(name: &str, info: &Info, shape: &Shape) -> Result<()> {
             Err(Error::Data(format!("{name} needs at least two classes in the target, and there is {n} class")))
         }
         (Task::Classification, None | Real(_)) => Err(Error::Data(format!("{name} needs a target of classes"))),
+        (Task::Transformation, None) if info.supervised => Err(Error::Data(format!("{name} needs a target"))),
         (Task::Clustering | Task::Transformation | Task::Density, _) => Ok(()),
     }
 }

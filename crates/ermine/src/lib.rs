@@ -21,7 +21,14 @@ pub mod linear;
 pub mod metrics;
 pub mod neighbors;
 pub mod prepare;
+pub mod inspect;
+pub mod linear;
+pub mod metrics;
+pub mod pipeline;
+pub mod prep;
+pub mod search;
 pub mod split;
+pub mod text;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -63,6 +70,13 @@ models! {
     neighbors::NearestNeighbors,
     neighbors::RadiusNeighborsClassifier,
     neighbors::RadiusNeighborsRegressor,
+    prep::StandardScaler,
+    prep::MinMaxScaler,
+    prep::MaxAbsScaler,
+    prep::RobustScaler,
+    prep::SimpleImputer,
+    prep::OneHotEncoder,
+    prep::OrdinalEncoder,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.
@@ -77,5 +91,9 @@ pub fn entry(name: &str) -> Result<&'static Entry> {
 
 /// The estimator that a spec describes.
 pub fn make(spec: &Spec) -> Result<Box<dyn AnyEstimator>> {
-    (entry(&spec.name)?.make)(&spec.params)
+    match spec.name.as_str() {
+        "Pipeline" => Ok(Box::new(pipeline::Pipeline::from_values(&spec.params)?)),
+        "ColumnTransformer" => Ok(Box::new(pipeline::ColumnTransformer::from_values(&spec.params)?)),
+        name => (entry(name)?.make)(&spec.params),
+    }
 }

@@ -26,6 +26,7 @@ struct Problem {
     classes: usize,
     weights: Option<Vec<f64>>,
     task: Task,
+    supervised: bool,
     /// Some values are zero, so that the sparse form is sparse.
     csr: (Vec<usize>, Vec<u32>, Vec<f64>),
 }
@@ -41,7 +42,8 @@ impl Problem {
             let mut sum = 0.3 * rng.normal();
             for j in 0..COLS {
                 let mut value = centres[class * COLS + j] + rng.normal();
-                if entry.info.non_negative {
+                // Transformers of categories get few levels, as codes.
+                if entry.info.non_negative || entry.info.categories && entry.info.task == Task::Transformation {
                     value = (value.abs() * 2.0).round();
                 }
                 if rng.uniform() < 0.2 {
@@ -53,7 +55,8 @@ impl Problem {
             real.push(if entry.info.positive_target { (0.1 * sum).exp() } else { sum });
             codes.push(class as u32);
         }
-        Problem { csr: csr(&x, COLS), x, cols: COLS, real, codes, classes, weights: None, task: entry.info.task }
+        let (task, supervised) = (entry.info.task, entry.info.supervised);
+        Problem { csr: csr(&x, COLS), x, cols: COLS, real, codes, classes, weights: None, task, supervised }
     }
 
     fn rows(&self) -> usize {
@@ -64,6 +67,7 @@ impl Problem {
         let data = match self.task {
             Task::Regression => data.real(&self.real),
             Task::Classification => data.classes(&self.codes, self.classes),
+            _ if self.supervised => data.classes(&self.codes, self.classes),
             _ => Ok(data),
         };
         let data = data.unwrap();
@@ -359,7 +363,10 @@ fn handled(entry: &Entry, problem: &Problem, what: &str) -> Option<String> {
         }
         Ok(fit) => {
             for (output, out) in all_outputs(entry, &*fit.model, &problem.dense().batch().x) {
-                let finite = out.values.iter().all(|value| value.is_finite() || output == Output::Density);
+                // A transformer that takes missing values may hand them on.
+                let missing = entry.info.missing && output == Output::Transform;
+                let allowed = |value: &f64| value.is_finite() || output == Output::Density || missing && value.is_nan();
+                let finite = out.values.iter().all(allowed);
                 assert!(finite, "{}, {what}: {output:?} is not finite", entry.name);
             }
             None

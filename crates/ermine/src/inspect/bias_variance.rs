@@ -1,0 +1,128 @@
+//! Where the error comes from, by refits on bootstrap samples of the rows (Geman, Bienenstock and Doursat 1992; Domingos 2000).
+//!
+//! Regression, squared error, f the refits and m(x) their mean: `E (y - f)^2 = E (y - m)^2 + E (f - m)^2`: what all refits get wrong
+//! together (squared bias and noise) and how much they differ (variance), exactly. Noise cannot be told from bias by refits; it is
+//! estimated from pairs of nearest rows, `E (y_i - y_j)^2 / 2` (an upper bound: neighbours are not equal), or given.
+//!
+//! Classification, 0/1 loss, m(x) the class that most refits say: bias is the share of rows where m is wrong, variance how often a
+//! refit differs from m. Variance hurts where m is right and helps where it is wrong: with two classes
+//! `error = bias + variance where right - variance where wrong`.
+
+use crate::{
+    Ctx, Data, Error, Output, OwnedData, Result, Source, Spec, Target,
+    core::{Batch, stats::Moments},
+    make, predict,
+};
+use rayon::prelude::*;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BiasVariance {
+    /// Mean error of one refit on the test rows: squared error, or share of wrong classes.
+    pub error: f64,
+    /// Squared bias, noise taken off; or the share of rows that most refits get wrong.
+    pub bias: f64,
+    /// Spread of the refits about their mean; or how often a refit differs from the majority.
+    pub variance: f64,
+    /// Of the target itself, as given or estimated; 0 for classes, where it is part of the bias.
+    pub noise: f64,
+    /// Classes: the part of the variance that raises the error, less the part that lowers it. Numbers: the variance.
+    pub net_variance: f64,
+}
+
+/// Refits `spec` on `refits` bootstrap samples of the rows `train` and looks at the rows `test`.
+pub fn bias_variance(
+    ctx: &Ctx,
+    spec: &Spec,
+    data: &Data,
+    train: &[usize],
+    test: &[usize],
+    refits: usize,
+    noise: Option<f64>,
+) -> Result<BiasVariance> {
+    if refits < 2 || train.is_empty() || test.is_empty() {
+        return Err(Error::Data(
+            "a bias-variance decomposition needs train rows, test rows and at least two refits".into(),
+        ));
+    }
+    let features = Source::features(data);
+    let test = OwnedData::of_rows(&data.batch(), test)?.with_features(features);
+    let test_data = test.data()?;
+    let batch = test_data.batch();
+    let output = match batch.y {
+        Target::Class { .. } => Output::Class,
+        Target::Real { cols: 1, .. } => Output::Value,
+        _ => return Err(Error::Data("a bias-variance decomposition needs one target".into())),
+    };
+    let refit = |index: usize| -> Result<Vec<f64>> {
+        let child = ctx.child("refit", index as u64);
+        let mut rng = child.rng("bootstrap", 0);
+        let sample: Vec<usize> = (0..train.len()).map(|_| train[rng.below(train.len())]).collect();
+        let sample = OwnedData::of_rows(&data.batch(), &sample)?.with_features(features);
+        let estimator = make(spec)?;
+        let fit = estimator.fit(&sample.data()?, &child)?;
+        Ok(predict(&child, &*fit.model, &batch.x, output, estimator.info().missing)?.values)
+    };
+    let answers: Vec<Vec<f64>> = ctx.install(|| (0..refits).into_par_iter().map(refit).collect::<Result<Vec<_>>>())?;
+    let total: f64 = (0..batch.rows()).map(|i| batch.weight(i)).sum();
+    let mean = |of: &dyn Fn(usize) -> f64| (0..batch.rows()).map(|i| batch.weight(i) * of(i)).sum::<f64>() / total;
+    let n = refits as f64;
+    Ok(match batch.y {
+        Target::Real { values: y, .. } => {
+            let main: Vec<f64> = (0..y.len()).map(|i| answers.iter().map(|a| a[i]).sum::<f64>() / n).collect();
+            let spread = |i: usize| answers.iter().map(|a| (a[i] - main[i]).powi(2)).sum::<f64>() / n;
+            let together = mean(&|i| (y[i] - main[i]).powi(2));
+            let variance = mean(&spread);
+            let noise = noise.unwrap_or_else(|| nearest_noise(&batch, y)).min(together);
+            BiasVariance { error: together + variance, bias: together - noise, variance, noise, net_variance: variance }
+        }
+        _ => {
+            let codes = batch.y.codes();
+            let classes = match batch.y {
+                Target::Class { classes, .. } => classes,
+                _ => 0,
+            };
+            let shares = |i: usize| {
+                let mut votes = vec![0.0; classes];
+                answers.iter().for_each(|a| votes[a[i] as usize] += 1.0 / n);
+                votes
+            };
+            let main = |votes: &[f64]| {
+                (0..classes).max_by(|&a, &b| votes[a].total_cmp(&votes[b]).then(b.cmp(&a))).unwrap_or(0)
+            };
+            let right = |i: usize| codes[i] as usize;
+            let error = mean(&|i| 1.0 - shares(i)[right(i)]);
+            let bias = mean(&|i| f64::from(u8::from(main(&shares(i)) != right(i))));
+            let variance = mean(&|i| {
+                let votes = shares(i);
+                1.0 - votes[main(&votes)]
+            });
+            BiasVariance { error, bias, variance, noise: 0.0, net_variance: error - bias }
+        }
+    })
+}
+
+/// Half the mean squared difference of the targets of nearest rows, columns brought to one scale.
+fn nearest_noise(batch: &Batch, y: &[f64]) -> f64 {
+    // Enough rows for an estimate; all pairs are compared.
+    let rows = batch.rows().min(2000);
+    if rows < 2 {
+        return 0.0;
+    }
+    let mut moments = Moments::new(batch.x.cols());
+    let mut x = batch.x.slice(0..rows).to_matrix();
+    x.values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
+    if let Ok(view) = crate::X::dense(&x.values, x.cols) {
+        moments.add(&view, None);
+    }
+    for i in 0..rows {
+        for j in 0..x.cols {
+            x[(i, j)] = (x[(i, j)] - moments.mean[j]) / moments.scale(j);
+        }
+    }
+    let nearest = |i: usize| {
+        let others = (0..rows).filter(|&j| j != i);
+        let distance = |j: usize| crate::core::kernel::distance2(x.row(i), x.row(j));
+        others.map(|j| (distance(j), j)).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(i, |found| found.1)
+    };
+    (0..rows).map(|i| (y[i] - y[nearest(i)]).powi(2)).sum::<f64>() / (2.0 * rows as f64)
+}

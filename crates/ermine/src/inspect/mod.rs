@@ -1,0 +1,13 @@
+//! What a model has learned, how far it can be trusted, and what would help it.
+
+mod bias_variance;
+mod calibration;
+mod curves;
+mod dependence;
+mod importance;
+
+pub use bias_variance::{BiasVariance, bias_variance};
+pub use calibration::{CalibratedClassifier, CalibratedModel, Calibrator, Method, isotonic, sigmoid};
+pub use curves::{Curve, CurvePoint, learning_curve, validation_curve};
+pub use dependence::{Dependence, partial_dependence};
+pub use importance::{Importance, permutation_importance};
