@@ -37,9 +37,14 @@ pub fn fit(data: &dyn Source, ctx: &Ctx, alpha: f64, intercept: bool) -> Result<
             return dual(&batch, alpha, intercept, ctx);
         }
     }
-    let sum = CrossProducts { cols: shape.cols, targets };
-    let gram = reduce(ctx, data, &sum)?;
-    let problem = Problem::new(&gram, shape.cols, targets, alpha, intercept);
+    let gram = reduce(ctx, data, &CrossProducts { cols: shape.cols, targets })?;
+    fit_gram(data, ctx, &gram, alpha, intercept)
+}
+
+/// With the scatter of (x, y) already at hand.
+pub fn fit_gram(data: &dyn Source, ctx: &Ctx, gram: &Gram, alpha: f64, intercept: bool) -> Result<Fit<LinearModel>> {
+    let cols = data.shape().cols;
+    let problem = Problem::new(gram, cols, gram.mean.len() - cols, alpha, intercept);
     let solution = match problem.normal_equations() {
         Some(solution) => solution,
         None => {

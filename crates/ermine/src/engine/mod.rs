@@ -7,6 +7,7 @@ pub mod least_squares;
 pub mod quantile;
 pub mod loss;
 pub mod newton;
+pub mod sgd;
 pub mod special;
 pub mod gram;
 pub mod kdtree;

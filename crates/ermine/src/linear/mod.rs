@@ -1,31 +1,45 @@
 //! Models whose prediction is a linear function of the row, or a known function of one.
 
+mod bayesian_ridge;
 mod elastic_net;
 mod elastic_net_cv;
 mod gamma_regressor;
 mod generalized_linear_regressor;
 mod glm;
+mod huber_regressor;
 mod lasso;
 mod lasso_cv;
 mod linear_regression;
 mod logistic_regression;
 mod model;
 mod net;
+mod perceptron;
 mod poisson_regressor;
 mod ridge;
+mod ridge_cv;
+mod sgd;
+mod sgd_classifier;
+mod sgd_regressor;
 mod tweedie_regressor;
 
+pub use bayesian_ridge::{BayesianRidge, BayesianRidgeModel};
 pub use elastic_net::ElasticNet;
 pub use elastic_net_cv::ElasticNetCV;
 pub use gamma_regressor::GammaRegressor;
 pub use generalized_linear_regressor::{FamilyName, GeneralizedLinearRegressor, LinkName};
 pub use glm::GlmModel;
+pub use huber_regressor::{HuberModel, HuberRegressor};
 pub use lasso::Lasso;
 pub use lasso_cv::LassoCV;
 pub use linear_regression::LinearRegression;
 pub use logistic_regression::{LogisticModel, LogisticRegression};
 pub use model::LinearModel;
 pub use net::{Alphas, ChosenModel, Path};
+pub use perceptron::Perceptron;
 pub use poisson_regressor::PoissonRegressor;
 pub use ridge::Ridge;
+pub use ridge_cv::{RidgeCV, RidgeCvModel};
+pub use sgd::SgdModel;
+pub use sgd_classifier::{SGDClassifier, SgdClassLoss};
+pub use sgd_regressor::{SGDRegressor, SgdLoss};
 pub use tweedie_regressor::{TweedieLink, TweedieRegressor};
