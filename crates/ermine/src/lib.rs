@@ -18,10 +18,11 @@ pub mod cluster;
 pub mod engine;
 pub mod kernel;
 pub mod linear;
-pub mod prepare;
 pub mod metrics;
-pub mod split;
 pub mod neighbors;
+pub mod optim;
+pub mod prepare;
+pub mod split;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -51,6 +52,7 @@ models! {
     linear::LassoCV,
     linear::ElasticNetCV,
     linear::LogisticRegression,
+    linear::LogisticRegressionCV,
     linear::PoissonRegressor,
     linear::GammaRegressor,
     linear::TweedieRegressor,
