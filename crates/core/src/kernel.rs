@@ -14,6 +14,26 @@ pub fn vectorised<R>(f: impl FnOnce() -> R) -> R {
     ARCH.dispatch(f)
 }
 
+/// A body that must be compiled inside the dispatch: mark `run` `#[inline(always)]`. A closure of any size may be left outside by
+/// the optimiser, where `mul_add` is a call to the library; that is 30 times slower.
+pub trait Kernel {
+    fn run(self);
+}
+
+/// Runs a [`Kernel`] compiled for the widest vectors of this machine.
+#[inline(always)]
+pub fn run(kernel: impl Kernel) {
+    struct Inlined<K>(K);
+    impl<K: Kernel> pulp::WithSimd for Inlined<K> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: pulp::Simd>(self, _: S) {
+            self.0.run();
+        }
+    }
+    ARCH.dispatch(Inlined(kernel));
+}
+
 const LANES: usize = 8;
 
 #[inline(always)]

@@ -29,6 +29,9 @@ pub mod prep;
 pub mod search;
 pub mod split;
 pub mod text;
+pub mod optim;
+pub mod prepare;
+pub mod split;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -50,15 +53,22 @@ macro_rules! models {
 models! {
     linear::LinearRegression,
     linear::Ridge,
+    linear::RidgeCV,
+    linear::BayesianRidge,
+    linear::HuberRegressor,
     linear::Lasso,
     linear::ElasticNet,
     linear::LassoCV,
     linear::ElasticNetCV,
     linear::LogisticRegression,
+    linear::LogisticRegressionCV,
     linear::PoissonRegressor,
     linear::GammaRegressor,
     linear::TweedieRegressor,
     linear::GeneralizedLinearRegressor,
+    linear::SGDRegressor,
+    linear::SGDClassifier,
+    linear::Perceptron,
     cluster::KMeans,
     kernel::SVC,
     kernel::NuSVC,

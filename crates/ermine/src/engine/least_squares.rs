@@ -5,6 +5,8 @@
 //! 2. QR: a second pass sums triangles (R of one block on top of R of the next has the R of both), then an SVD of the
 //!    small triangle. Singular values at rounding level mean dependent columns: the solution of least norm is taken, and
 //!    the redundant columns are named with what they depend on.
+//!    Columns of full rank that are nearly dependent get the digits back that this costs: the normal equations once more, of
+//!    exact differences in numbers of 32 digits ([`double_double`]), so that the coefficients are those of the matrix as given.
 //! 3. More columns than rows, in memory: the dual, `w = X' (X X' + alpha I)^+ y`.
 //!
 //! Cost O(n p^2) with a small constant; memory O(p^2) for each thread. Paths 1 and 2 are sums and run on any source.
@@ -20,11 +22,15 @@ use crate::{
         reduce,
         stats::{CrossProducts, Gram},
     },
+    engine::double_double::{self, Dd, ExactProducts},
     linear::LinearModel,
 };
 
 /// Condition of the scaled normal equations up to which about ten digits survive in the coefficients.
 const WELL_CONDITIONED: f64 = 1e6;
+
+/// Products of 32 digits that are worth their time; each takes some ten nanoseconds.
+const EXTENDED_WORK: f64 = 3e8;
 
 pub fn fit(data: &dyn Source, ctx: &Ctx, alpha: f64, intercept: bool) -> Result<Fit<LinearModel>> {
     let shape = data.shape();
@@ -37,17 +43,30 @@ pub fn fit(data: &dyn Source, ctx: &Ctx, alpha: f64, intercept: bool) -> Result<
             return dual(&batch, alpha, intercept, ctx);
         }
     }
-    let sum = CrossProducts { cols: shape.cols, targets };
-    let gram = reduce(ctx, data, &sum)?;
-    let problem = Problem::new(&gram, shape.cols, targets, alpha, intercept);
-    let solution = match problem.normal_equations() {
-        Some(solution) => solution,
-        None => {
-            let triangles = Triangles { problem: &problem, intercept };
-            problem.orthogonal(&reduce(ctx, data, &triangles)?)?
-        }
+    let gram = reduce(ctx, data, &CrossProducts { cols: shape.cols, targets })?;
+    fit_gram(data, ctx, &gram, alpha, intercept)
+}
+
+/// With the scatter of (x, y) already at hand.
+pub fn fit_gram(data: &dyn Source, ctx: &Ctx, gram: &Gram, alpha: f64, intercept: bool) -> Result<Fit<LinearModel>> {
+    let cols = data.shape().cols;
+    let problem = Problem::new(gram, cols, gram.mean.len() - cols, alpha, intercept);
+    if let Some(solution) = problem.normal_equations() {
+        return Ok(problem.finish(solution));
+    }
+    let triangles = Triangles { problem: &problem, intercept };
+    let mut solution = problem.orthogonal(&reduce(ctx, data, &triangles)?)?;
+    let work = data.shape().rows as f64 * (cols as f64).powi(2);
+    if solution.rank < cols || work > EXTENDED_WORK || problem.constant.contains(&true) {
+        return Ok(problem.finish(solution));
+    }
+    let Some((coef, intercepts)) = problem.extended(data, ctx, gram, intercept)? else {
+        return Ok(problem.finish(solution));
     };
-    Ok(problem.finish(solution))
+    (solution.coef, solution.method) = (coef, "extended precision");
+    let mut fit = problem.finish(solution);
+    fit.model.intercept = intercepts;
+    Ok(fit)
 }
 
 /// The problem in scaled, centred variables: z = D (x - mean), D = 1 / length of the column.
@@ -141,6 +160,58 @@ impl Problem {
         Ok(Solution { coef, rank, condition, method: if rank < p { "SVD" } else { "QR" }, redundant })
     }
 
+    /// Normal equations of 32 digits: a condition of 1e10 leaves about twelve. `None` when even they are not definite.
+    fn extended(
+        &self,
+        data: &dyn Source,
+        ctx: &Ctx,
+        gram: &Gram,
+        intercept: bool,
+    ) -> Result<Option<(Matrix, Vec<f64>)>> {
+        let (p, m) = (self.cols, self.targets);
+        // Any centre will do, because the column of ones is kept: the intercept takes up what it misses.
+        let centre = if intercept { gram.mean.clone() } else { vec![0.0; p + m] };
+        let mut sums = reduce(ctx, data, &ExactProducts { cols: p, targets: m, centre: &centre })?;
+        let at = |i: usize, j: usize| i * (i + 1) / 2 + j;
+        for j in 0..p {
+            sums[at(1 + j, 1 + j)] = sums[at(1 + j, 1 + j)].add(Dd::new(self.alpha));
+        }
+        if !intercept {
+            // The ones stay out: their row is that of the identity.
+            sums[at(0, 0)] = Dd::new(1.0);
+            (1..1 + p + m).for_each(|i| sums[at(i, 0)] = Dd::default());
+        }
+        let mut right: Vec<Vec<Dd>> = (0..m).map(|t| (0..=p).map(|j| sums[at(1 + p + t, j)]).collect()).collect();
+        // Powers of two bring the columns to one size and round nothing.
+        let scale: Vec<f64> =
+            (0..=p).map(|j| (-0.5 * sums[at(j, j)].hi.max(f64::MIN_POSITIVE).log2()).round().exp2()).collect();
+        for i in 0..=p {
+            for j in 0..=i {
+                let factor = scale[i] * scale[j];
+                let value = &mut sums[at(i, j)];
+                *value = Dd { hi: value.hi * factor, lo: value.lo * factor };
+            }
+            for right in &mut right {
+                right[i] = Dd { hi: right[i].hi * scale[i], lo: right[i].lo * scale[i] };
+            }
+        }
+        if double_double::solve(&sums, p + 1, &mut right).is_none() {
+            return Ok(None);
+        }
+        let solved = |t: usize, j: usize| Dd { hi: right[t][j].hi * scale[j], lo: right[t][j].lo * scale[j] };
+        let coef = Matrix::from_fn(m, p, |t, j| solved(t, 1 + j).value());
+        let intercepts = (0..m)
+            .map(|t| {
+                if !intercept {
+                    return 0.0;
+                }
+                let start = Dd::new(centre[p + t]).add(solved(t, 0));
+                (0..p).fold(start, |b, j| b.subtract(solved(t, 1 + j).times(Dd::new(centre[j])))).value()
+            })
+            .collect();
+        Ok(Some((coef, intercepts)))
+    }
+
     /// Takes out of each solution what lies in the null space, in original units: w - M (M'M)^-1 M' w, M = D N.
     fn least_norm(&self, coef: &mut Matrix, svd: &Svd, rank: usize) -> Result<()> {
         let (p, free) = (self.cols, self.cols - rank);
@@ -194,6 +265,61 @@ impl Problem {
             Certificate::LeastSquares { rank, columns: self.cols, condition, method: method.into(), redundant };
         Fit::new(LinearModel { coef, intercept }, FitLog::exact(certificate))
     }
+}
+
+/// Every least-squares solution: `w(u) = particular + basis u`, the particular one of least norm.
+pub struct SolutionFamily {
+    pub particular: LinearModel,
+    /// Orthonormal directions, in columns, that change no prediction on these rows; none when the rank is full.
+    pub basis: Matrix,
+    x_mean: Vec<f64>,
+}
+
+impl SolutionFamily {
+    /// The member at coordinates `u`, one for each direction.
+    pub fn at(&self, u: &[f64]) -> LinearModel {
+        let mut model = self.particular.clone();
+        for t in 0..model.coef.rows {
+            for j in 0..model.coef.cols {
+                let change: f64 = (0..self.basis.cols).map(|k| self.basis[(j, k)] * u[k]).sum();
+                model.coef[(t, j)] += change;
+                model.intercept[t] -= change * self.x_mean[j];
+            }
+        }
+        model
+    }
+}
+
+/// The particular solution and the null space of the (centred) columns.
+pub fn solution_family(data: &dyn Source, ctx: &Ctx, intercept: bool) -> Result<SolutionFamily> {
+    let cols = data.shape().cols;
+    let particular = fit(data, ctx, 0.0, intercept)?.model;
+    let targets = particular.coef.rows;
+    let gram = reduce(ctx, data, &CrossProducts { cols, targets })?;
+    let problem = Problem::new(&gram, cols, targets, 0.0, intercept);
+    let r = reduce(ctx, data, &Triangles { problem: &problem, intercept })?;
+    let a = Matrix::from_fn(cols, cols, |i, j| if problem.constant[j] { 0.0 } else { r[(i, j)] });
+    let failed = || Error::Diverged("the singular value decomposition did not converge".into());
+    let svd = Svd::new(&a).ok_or_else(failed)?;
+    let rank = svd.rank(cols.max(64), cols);
+    let null = Matrix::from_fn(cols, cols - rank, |j, k| svd.v[(j, rank + k)] / problem.length[j]);
+    let basis = if rank < cols { Svd::new(&null).ok_or_else(failed)?.u } else { Matrix::zeros(cols, 0) };
+    Ok(SolutionFamily { particular, basis, x_mean: problem.mean[..cols].to_vec() })
+}
+
+/// The inverse of the scatter matrix of x, from its triangle, so that nearly dependent columns keep their digits; `None` when
+/// columns depend on each other.
+pub fn inverse_scatter(data: &dyn Source, ctx: &Ctx, gram: &Gram, intercept: bool) -> Result<Option<Matrix>> {
+    let cols = data.shape().cols;
+    let problem = Problem::new(gram, cols, gram.mean.len() - cols, 0.0, intercept);
+    let r = reduce(ctx, data, &Triangles { problem: &problem, intercept })?;
+    let a = Matrix::from_fn(cols, cols, |i, j| r[(i, j)]);
+    let Some(svd) = Svd::new(&a) else { return Ok(None) };
+    if svd.rank(cols.max(64), cols) < cols || problem.constant.contains(&true) {
+        return Ok(None);
+    }
+    let root = Matrix::from_fn(cols, cols, |j, k| svd.v[(j, k)] / (svd.s[k] * problem.length[j]));
+    Ok(Some(root.times(&root.transposed())))
 }
 
 /// The sum of triangles of the rows (D (x - mean), y - mean), each times the root of its weight.

@@ -1,6 +1,7 @@
 //! Shared by models and never registered: losses, families and solvers.
 
 pub mod coordinate;
+pub mod double_double;
 pub mod family;
 pub mod gram;
 pub mod kdtree;
@@ -12,5 +13,6 @@ pub mod neighbours;
 pub mod newton;
 pub mod points;
 pub mod quantile;
+pub mod sgd;
 pub mod smo;
 pub mod special;

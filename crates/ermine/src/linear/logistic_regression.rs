@@ -84,6 +84,10 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { data, ctx, classes, moments, weights })
     }
 
+    pub fn has_two_classes(&self) -> bool {
+        self.weights.iter().filter(|weight| **weight > 0.0).count() > 1
+    }
+
     /// With these parameters, from the start that the class shares give or from an earlier model.
     pub fn fit(&self, params: &LogisticRegression, start: Option<&LogisticModel>) -> Result<Fit<LogisticModel>> {
         let problem = Problem { shared: self, params };

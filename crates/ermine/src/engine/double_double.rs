@@ -1,0 +1,192 @@
+//! Numbers of about 32 digits as unevaluated sums of two doubles (Dekker 1971; Hida, Li and Bailey 2001), and what least squares
+//! needs of them: a Gram matrix as a sum over rows and the solution of its system.
+
+use crate::{
+    Result,
+    core::{Batch, Reduce, data::Row},
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Dd {
+    pub hi: f64,
+    pub lo: f64,
+}
+
+/// a + b exactly.
+fn two_sum(a: f64, b: f64) -> Dd {
+    let hi = a + b;
+    let from_b = hi - a;
+    Dd { hi, lo: (a - (hi - from_b)) + (b - from_b) }
+}
+
+/// a + b exactly, for |a| >= |b|.
+fn quick_sum(a: f64, b: f64) -> Dd {
+    let hi = a + b;
+    Dd { hi, lo: b - (hi - a) }
+}
+
+/// a b exactly.
+fn two_product(a: f64, b: f64) -> Dd {
+    let hi = a * b;
+    Dd { hi, lo: a.mul_add(b, -hi) }
+}
+
+impl Dd {
+    pub fn new(value: f64) -> Self {
+        Dd { hi: value, lo: 0.0 }
+    }
+
+    /// a - b exactly.
+    pub fn difference(a: f64, b: f64) -> Self {
+        two_sum(a, -b)
+    }
+
+    pub fn add(self, other: Dd) -> Dd {
+        let (s, t) = (two_sum(self.hi, other.hi), two_sum(self.lo, other.lo));
+        let s = quick_sum(s.hi, s.lo + t.hi);
+        quick_sum(s.hi, s.lo + t.lo)
+    }
+
+    pub fn negative(self) -> Dd {
+        Dd { hi: -self.hi, lo: -self.lo }
+    }
+
+    pub fn subtract(self, other: Dd) -> Dd {
+        self.add(other.negative())
+    }
+
+    pub fn times(self, other: Dd) -> Dd {
+        let p = two_product(self.hi, other.hi);
+        quick_sum(p.hi, p.lo + (self.hi * other.lo + self.lo * other.hi))
+    }
+
+    pub fn over(self, other: Dd) -> Dd {
+        let first = self.hi / other.hi;
+        let rest = self.subtract(other.times(Dd::new(first)));
+        let second = rest.hi / other.hi;
+        let rest = rest.subtract(other.times(Dd::new(second)));
+        let third = rest.hi / other.hi;
+        quick_sum(first, second).add(Dd::new(third))
+    }
+
+    pub fn value(self) -> f64 {
+        self.hi + self.lo
+    }
+}
+
+/// Lower triangle, row by row, of the sum of w z z' over the rows z = (1, x - centre, y - centre), each difference exact.
+pub struct ExactProducts<'a> {
+    pub cols: usize,
+    pub targets: usize,
+    pub centre: &'a [f64],
+}
+
+impl Reduce for ExactProducts<'_> {
+    type Stat = Vec<Dd>;
+
+    fn zero(&self) -> Vec<Dd> {
+        let n = 1 + self.cols + self.targets;
+        vec![Dd::default(); n * (n + 1) / 2]
+    }
+
+    fn add(&self, stat: &mut Vec<Dd>, batch: &Batch) -> Result<()> {
+        let mut z = vec![Dd::new(1.0); 1 + self.cols + self.targets];
+        let mut row = vec![0.0; self.cols];
+        let y = batch.y.real();
+        for i in 0..batch.rows() {
+            let weight = Dd::new(batch.weight(i));
+            match batch.x.row(i) {
+                Row::Dense(x) => row.copy_from_slice(x),
+                sparse => {
+                    row.fill(0.0);
+                    sparse.for_each(|j, value| row[j] = value);
+                }
+            }
+            for j in 0..self.cols {
+                z[1 + j] = Dd::difference(row[j], self.centre[j]);
+            }
+            for t in 0..self.targets {
+                z[1 + self.cols + t] = Dd::difference(y[i * self.targets + t], self.centre[self.cols + t]);
+            }
+            let mut at = 0;
+            for a in 0..z.len() {
+                let weighted = weight.times(z[a]);
+                for b in 0..=a {
+                    stat[at] = stat[at].add(weighted.times(z[b]));
+                    at += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<Dd>, right: Vec<Dd>) {
+        left.iter_mut().zip(right).for_each(|(left, right)| *left = left.add(right));
+    }
+}
+
+/// Solves A x = b for several right-hand sides by L D L', A from its packed lower triangle; `None` when A is not positive definite.
+pub fn solve(a: &[Dd], n: usize, b: &mut [Vec<Dd>]) -> Option<()> {
+    let at = |i: usize, j: usize| i * (i + 1) / 2 + j;
+    let mut l = a[..n * (n + 1) / 2].to_vec();
+    for j in 0..n {
+        // l[j][k] holds L D for k < j until it is divided below.
+        for i in j..n {
+            let mut sum = l[at(i, j)];
+            for k in 0..j {
+                sum = sum.subtract(l[at(i, k)].times(l[at(j, k)]).times(l[at(k, k)]));
+            }
+            l[at(i, j)] = sum;
+        }
+        let pivot = l[at(j, j)];
+        if !(pivot.hi > 0.0) {
+            return None;
+        }
+        for i in j + 1..n {
+            l[at(i, j)] = l[at(i, j)].over(pivot);
+        }
+    }
+    for x in b {
+        for i in 0..n {
+            for k in 0..i {
+                x[i] = x[i].subtract(l[at(i, k)].times(x[k]));
+            }
+        }
+        for i in 0..n {
+            x[i] = x[i].over(l[at(i, i)]);
+        }
+        for i in (0..n).rev() {
+            for k in i + 1..n {
+                x[i] = x[i].subtract(l[at(k, i)].times(x[k]));
+            }
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thirty_digits_survive() {
+        let third = Dd::new(1.0).over(Dd::new(3.0));
+        let one = third.times(Dd::new(3.0)).subtract(Dd::new(1.0));
+        assert!(one.value().abs() < 1e-31, "{one:?}");
+        let big = Dd::new(1e16).add(Dd::new(1.0)).subtract(Dd::new(1e16));
+        assert_eq!(big.value(), 1.0);
+    }
+
+    #[test]
+    fn hilbert_of_order_twelve_is_solved() {
+        // Condition 1.7e16: hopeless in double precision.
+        let n = 12;
+        let entry = |i: usize, j: usize| Dd::new(1.0).over(Dd::new((i + j + 1) as f64));
+        let a: Vec<Dd> = (0..n).flat_map(|i| (0..=i).map(move |j| entry(i, j))).collect();
+        let sums: Vec<Dd> = (0..n).map(|i| (0..n).fold(Dd::default(), |s, j| s.add(entry(i, j)))).collect();
+        let mut b = vec![sums];
+        solve(&a, n, &mut b).unwrap();
+        assert!(b[0].iter().all(|x| (x.value() - 1.0).abs() < 1e-12), "{b:?}");
+    }
+}

@@ -1,0 +1,208 @@
+//! What the models fitted by stochastic gradients share: their state, their prediction, and one descent for each class.
+
+use super::model::{check_linear, coef_array, scores};
+use crate::{
+    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Result, Source, Stop, X,
+    core::{
+        TargetKind,
+        data::{Batch, Row},
+        kernel,
+    },
+    engine::{
+        loss::Loss,
+        sgd::{Descent, Rows, Sgd, State},
+    },
+    linear::logistic_regression::first_largest,
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Linear scores with where their descents stand, so that they can go on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SgdModel {
+    /// One row for a number or two classes, one for each class otherwise.
+    pub coef: Matrix,
+    pub intercept: Vec<f64>,
+    /// 0 for a number.
+    pub classes: usize,
+    pub loss: Loss,
+    pub states: Vec<State>,
+}
+
+/// Fits, or goes on from, `before`, for at most `limit` passes.
+pub fn descend(
+    sgd: &Sgd,
+    name: &str,
+    before: Option<&SgdModel>,
+    limit: usize,
+    data: &dyn Source,
+    ctx: &Ctx,
+) -> Result<Fit<SgdModel>> {
+    let batch = data.in_memory(name, WHY)?;
+    batch.x.check_finite(batch.first)?;
+    let (classes, outputs) = match data.shape().target {
+        TargetKind::Class(2) => (2, 1),
+        TargetKind::Class(classes) => (classes, classes),
+        _ => (0, 1),
+    };
+    if let Some(before) = before.filter(|before| before.classes != classes) {
+        let found = format!("{classes} classes, but the model was fitted with {}", before.classes);
+        return Err(Error::shape("target", format!("{} classes", before.classes), found));
+    }
+    let norms2: Vec<f64> = batch.x.iter().map(|row| row.norm2() + f64::from(u8::from(sgd.fit_intercept))).collect();
+    let own = |class: usize| -> Result<Descent> {
+        let y: Vec<f64> = match classes {
+            0 => batch.y.real().to_vec(),
+            2 => batch.y.codes().iter().map(|&code| f64::from(code)).collect(),
+            _ => batch.y.codes().iter().map(|&code| f64::from(u8::from(code as usize == class))).collect(),
+        };
+        let rows = Rows { x: batch.x, y: &y, weights: batch.weights, norms2: &norms2 };
+        let state = before.map_or_else(|| State::new(batch.x.cols()), |before| before.states[class].clone());
+        sgd.run(&rows, state, ctx, limit)
+    };
+    let descents: Vec<Descent> = ctx.install(|| (0..outputs).into_par_iter().map(own).collect::<Result<_>>())?;
+    let mut coef = Matrix::zeros(outputs, batch.x.cols());
+    let mut intercept = vec![0.0; outputs];
+    for (class, descent) in descents.iter().enumerate() {
+        let (w, b) = descent.state.result();
+        if !b.is_finite() || !kernel::all_finite(&w) {
+            return Err(Error::Diverged(format!("{name}: the weights left the finite numbers"))
+                .hint("scale the columns, or take a smaller eta0"));
+        }
+        coef.row_mut(class).copy_from_slice(&w);
+        intercept[class] = b;
+    }
+    let passes = descents.iter().map(|descent| descent.losses.len()).max().unwrap_or(0);
+    let converged = descents.iter().all(|descent| descent.converged);
+    let early = converged && descents.iter().any(|descent| descent.early);
+    // Sum over the classes; one that stopped counts with its last pass.
+    let total = |pass: usize| -> f64 {
+        descents.iter().map(|descent| descent.losses[pass.min(descent.losses.len() - 1)]).sum()
+    };
+    let mut log = FitLog {
+        passes,
+        stop: if early {
+            Stop::EarlyStopping
+        } else if converged {
+            Stop::Converged
+        } else {
+            Stop::MaxIter
+        },
+        objective: (0..passes).map(total).collect(),
+        certificate: Certificate::None,
+        notes: Vec::new(),
+    };
+    if sgd.loss == Loss::Perceptron {
+        let mistakes = |pass: usize| -> usize {
+            descents.iter().map(|descent| descent.mistakes.get(pass).copied().unwrap_or(0)).sum()
+        };
+        log.objective = (0..passes).map(|pass| mistakes(pass) as f64).collect();
+        log.notes.push(verdict(&batch, &coef, &intercept, &descents));
+    }
+    let states = descents.into_iter().map(|descent| descent.state).collect();
+    Ok(Fit::new(SgdModel { coef, intercept, classes, loss: sgd.loss, states }, log))
+}
+
+pub const WHY: &str = "rows are visited one at a time in random order";
+
+/// Whether the perceptron separated the rows, and what Novikoff's theorem then promises.
+fn verdict(batch: &Batch, coef: &Matrix, intercept: &[f64], descents: &[Descent]) -> String {
+    let separated = descents.iter().all(|descent| descent.mistakes.last() == Some(&0));
+    let total: usize = descents.iter().flat_map(|descent| &descent.mistakes).sum();
+    if !separated {
+        let last: usize = descents.iter().filter_map(|descent| descent.mistakes.last()).sum();
+        return format!("not separated: {last} mistakes in the last pass, {total} in all");
+    }
+    if coef.rows > 1 {
+        return format!("every class is separated from the others, after {total} mistakes");
+    }
+    let w = coef.row(0);
+    let length = (kernel::dot(w, w) + intercept[0] * intercept[0]).sqrt();
+    let (mut margin, mut radius2) = (f64::INFINITY, 0.0f64);
+    for (i, &code) in batch.y.codes().iter().enumerate() {
+        let row: Row = batch.x.row(i);
+        let sign = 2.0 * f64::from(code) - 1.0;
+        margin = margin.min(sign * (row.dot(w) + intercept[0]) / length);
+        radius2 = radius2.max(row.norm2() + 1.0);
+    }
+    let bound = radius2 / (margin * margin);
+    format!(
+        "separated after {total} mistakes with margin {margin:.3e}; with it the theorem allows at most (R/margin)^2 = {bound:.3e}"
+    )
+}
+
+impl Model for SgdModel {
+    fn cols(&self) -> usize {
+        self.coef.cols
+    }
+
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        if self.classes == 0 {
+            return vec![(Output::Value, 1)];
+        }
+        let mut outputs = vec![(Output::Class, 1), (Output::Decision, self.coef.rows)];
+        if matches!(self.loss, Loss::Logistic | Loss::ModifiedHuber) {
+            outputs.push((Output::Probability, self.classes));
+        }
+        outputs
+    }
+
+    fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        if matches!(output, Output::Value | Output::Decision) {
+            scores(x, &self.coef, &self.intercept, out);
+            return Ok(());
+        }
+        let k = self.coef.rows;
+        let mut raw = vec![0.0; x.rows() * k];
+        scores(x, &self.coef, &self.intercept, &mut raw);
+        for (i, s) in raw.chunks_exact(k).enumerate() {
+            if output == Output::Class {
+                out[i] = if k == 1 { f64::from(u8::from(s[0] > 0.0)) } else { first_largest(s) as f64 };
+                continue;
+            }
+            let own = |s: f64| match self.loss {
+                Loss::ModifiedHuber => (s.clamp(-1.0, 1.0) + 1.0) / 2.0,
+                _ => kernel::sigmoid(s),
+            };
+            let out = &mut out[i * self.classes..(i + 1) * self.classes];
+            if k == 1 {
+                (out[1], out[0]) = (own(s[0]), own(-s[0]));
+                continue;
+            }
+            out.iter_mut().zip(s).for_each(|(out, &s)| *out = own(s));
+            let total: f64 = out.iter().sum();
+            if total > 0.0 {
+                out.iter_mut().for_each(|out| *out /= total);
+            } else {
+                // No class claims the row at all.
+                out.fill(1.0 / self.classes as f64);
+            }
+        }
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        let t = self.states.first().map_or(0.0, |state| state.t);
+        vec![
+            ("coef_", coef_array(&self.coef, self.classes == 0)),
+            ("intercept_", (&self.intercept).into()),
+            ("t_", t.into()),
+        ]
+    }
+
+    fn check(&self) -> Result<()> {
+        check_linear(&self.coef, &self.intercept)?;
+        let rows = if self.classes <= 2 { 1 } else { self.classes };
+        let fits = |state: &State| {
+            let p = self.coef.cols;
+            state.w.len() == p
+                && (state.sum.is_empty() || state.sum.len() == p)
+                && (state.velocity.is_empty() || state.velocity.len() == p + 1)
+        };
+        let consistent = self.coef.rows == rows && self.states.len() == rows && self.states.iter().all(fits);
+        if self.classes == 1 || !consistent {
+            return Err(Error::shape("stored coefficients", format!("{rows} rows"), self.coef.rows));
+        }
+        Ok(())
+    }
+}

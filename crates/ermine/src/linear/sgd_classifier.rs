@@ -1,0 +1,127 @@
+//! Linear classification by stochastic gradients: hinge (a linear support vector machine), logistic, modified Huber, squared hinge,
+//! and perceptron losses, one class against the rest. The work, and what is promised for badly scaled columns, is
+//! in [`sgd`](crate::engine::sgd). `resume` is a partial fit: one pass.
+
+use super::{
+    sgd::{SgdModel, WHY, descend},
+    sgd_regressor::mix,
+};
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::{
+        choice,
+        model::Property,
+        param::{above, any, at_least, between, from_to, log, within},
+        params,
+    },
+    engine::{
+        loss::Loss,
+        sgd::{LearningRate, Sgd, SgdPenalty},
+    },
+};
+
+choice! {
+    /// What a wrong or hesitant score costs.
+    pub enum SgdClassLoss {
+        Hinge = "hinge",
+        LogLoss = "log_loss",
+        ModifiedHuber = "modified_huber",
+        SquaredHinge = "squared_hinge",
+        Perceptron = "perceptron",
+    }
+}
+
+params! {
+    /// Linear classification fitted a row at a time, for many rows or rows that arrive in parts.
+    pub struct SGDClassifier {
+        /// What a wrong or hesitant score costs.
+        loss: SgdClassLoss = SgdClassLoss::Hinge;
+        /// What keeps coefficients small.
+        penalty: SgdPenalty = SgdPenalty::L2;
+        /// Strength of the penalty.
+        alpha: f64 = 1e-4, at_least(0.0), log(1e-7, 1e-1);
+        /// Share of L1, for the elastic net.
+        l1_ratio: f64 = 0.15, between(0.0, 1.0);
+        /// Whether to fit an intercept.
+        fit_intercept: bool = true;
+        /// Most passes.
+        max_iter: usize = 1000, at_least(1.0);
+        /// Stop when passes improve the loss by less; none never stops.
+        tol: Option<f64> = Some(1e-3), at_least(0.0);
+        /// Whether to shuffle the rows before each pass.
+        shuffle: bool = true;
+        /// How the step length changes.
+        learning_rate: LearningRate = LearningRate::Optimal;
+        /// First step length, where the schedule has one.
+        eta0: f64 = 0.01, above(0.0), log(1e-4, 1.0);
+        /// Exponent of inverse scaling.
+        power_t: f64 = 0.5, any();
+        /// Share of the last step that is kept.
+        momentum: f64 = 0.0, from_to(0.0, 1.0);
+        /// Whether to hold out rows and stop when their loss stops falling.
+        early_stopping: bool = false;
+        /// Share of the rows held out.
+        validation_fraction: f64 = 0.1, within(0.0, 1.0);
+        /// Passes without improvement before stopping.
+        n_iter_no_change: usize = 5, at_least(1.0);
+        /// Whether to predict with the average of all iterates.
+        average: bool = false;
+    }
+}
+
+impl SGDClassifier {
+    fn sgd(&self) -> Sgd {
+        Sgd {
+            loss: match self.loss {
+                SgdClassLoss::Hinge => Loss::Hinge,
+                SgdClassLoss::LogLoss => Loss::Logistic,
+                SgdClassLoss::ModifiedHuber => Loss::ModifiedHuber,
+                SgdClassLoss::SquaredHinge => Loss::SquaredHinge,
+                SgdClassLoss::Perceptron => Loss::Perceptron,
+            },
+            alpha: if self.penalty == SgdPenalty::None { 0.0 } else { self.alpha },
+            l1_ratio: mix(self.penalty, self.l1_ratio),
+            fit_intercept: self.fit_intercept,
+            max_iter: self.max_iter,
+            tol: self.tol,
+            shuffle: self.shuffle,
+            // Without a penalty there is nothing to be optimal for.
+            rate: match self.learning_rate {
+                LearningRate::Optimal if self.alpha == 0.0 || self.penalty == SgdPenalty::None => {
+                    LearningRate::Constant
+                }
+                rate => rate,
+            },
+            eta0: self.eta0,
+            power_t: self.power_t,
+            momentum: self.momentum,
+            average: self.average,
+            n_iter_no_change: self.n_iter_no_change,
+            validation_fraction: if self.early_stopping { self.validation_fraction } else { 0.0 },
+        }
+    }
+}
+
+impl Estimator for SGDClassifier {
+    type Model = SgdModel;
+
+    const INFO: Info = Info {
+        scale: true,
+        random: true,
+        exceptions: &[(Property::WeightIsRepetition, "a row twice is two steps, a weight of two is one longer step")],
+        ..Info::new(
+            "linear_model",
+            Task::Classification,
+            "min_{w,b} mean_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2 ||w||^2 + r ||w||_1), one class against the rest",
+            Passes::Memory(WHY),
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
+        descend(&self.sgd(), "SGDClassifier", None, self.max_iter, data, ctx)
+    }
+
+    fn resume(&self, model: &SgdModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
+        descend(&self.sgd(), "SGDClassifier", Some(model), 1, data, ctx)
+    }
+}

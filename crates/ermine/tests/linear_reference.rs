@@ -1,0 +1,387 @@
+//! Linear models against scikit-learn, statsmodels and exact arithmetic: values in reference/linear.json, made by linear.py.
+
+use ermine::{Ctx, Data, Estimator, Model, Output, Stop, X, linear::*};
+use serde_json::Value as Json;
+
+fn reference() -> Json {
+    serde_json::from_str(include_str!("reference/linear.json")).unwrap()
+}
+
+fn numbers(json: &Json) -> Vec<f64> {
+    json.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+struct Sample {
+    json: Json,
+    x: Vec<f64>,
+    cols: usize,
+    weights: Vec<f64>,
+}
+
+impl Sample {
+    fn new() -> Self {
+        let json = reference();
+        Sample {
+            x: numbers(&json["x"]),
+            cols: json["cols"].as_u64().unwrap() as usize,
+            weights: numbers(&json["weights"]),
+            json,
+        }
+    }
+
+    fn column(&self, name: &str) -> Vec<f64> {
+        numbers(&self.json[name])
+    }
+
+    fn codes(&self, name: &str) -> Vec<u32> {
+        self.column(name).iter().map(|&c| c as u32).collect()
+    }
+
+    fn data(&self) -> Data<'_> {
+        Data::new(X::dense(&self.x, self.cols).unwrap())
+    }
+
+    fn expected(&self, model: &str, what: &str) -> Vec<f64> {
+        numbers(&self.json["models"][model][what])
+    }
+
+    #[track_caller]
+    fn same(&self, model: &str, coef: &[f64], intercept: &[f64], tolerance: f64) {
+        close(model, coef, &self.expected(model, "coef"), tolerance);
+        close(model, intercept, &self.expected(model, "intercept"), tolerance);
+    }
+}
+
+#[track_caller]
+fn close(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    let scale = b.iter().fold(1e-3, |scale: f64, v| scale.max(v.abs()));
+    for (a, b) in a.iter().zip(b) {
+        assert!((a - b).abs() <= tolerance * scale, "{what}: {a} and {b}");
+    }
+}
+
+fn ctx() -> Ctx {
+    Ctx::new(0).with_threads(2)
+}
+
+#[test]
+fn lasso_family() {
+    let sample = Sample::new();
+    let y = sample.column("y");
+    let data = sample.data().real(&y).unwrap();
+    let lasso = Lasso { alpha: 0.1, tol: 1e-12, ..Default::default() };
+    let fit = lasso.fit(&data, &ctx()).unwrap();
+    sample.same("lasso", &fit.model.coef.values, &fit.model.intercept, 1e-7);
+    let weighted = sample.data().real(&y).unwrap().weights(&sample.weights).unwrap();
+    let fit = lasso.fit(&weighted, &ctx()).unwrap();
+    sample.same("lasso_weighted", &fit.model.coef.values, &fit.model.intercept, 1e-7);
+    let fit = Lasso { alpha: 0.05, positive: true, tol: 1e-12, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    sample.same("lasso_positive", &fit.model.coef.values, &fit.model.intercept, 1e-7);
+    let net = ElasticNet { alpha: 0.2, l1_ratio: 0.3, tol: 1e-12, ..Default::default() };
+    let fit = net.fit(&data, &ctx()).unwrap();
+    sample.same("elastic_net", &fit.model.coef.values, &fit.model.intercept, 1e-7);
+    let fit = ElasticNet { fit_intercept: false, ..net }.fit(&data, &ctx()).unwrap();
+    sample.same("elastic_net_origin", &fit.model.coef.values, &fit.model.intercept, 1e-7);
+    let fit = LassoCV { tol: 1e-10, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    sample.same("lasso_cv", &fit.model.linear.coef.values, &fit.model.linear.intercept, 1e-5);
+    close("alpha", &[fit.model.alpha], &sample.expected("lasso_cv", "alpha"), 1e-9);
+    let folds = fit.model.mse_path.cols as f64;
+    let mse: Vec<f64> =
+        (0..fit.model.mse_path.rows).map(|i| fit.model.mse_path.row(i).iter().sum::<f64>() / folds).collect();
+    close("errors", &mse, &sample.expected("lasso_cv", "mse"), 1e-6);
+}
+
+/// The gap proves itself on shapes that the small sample does not have: more columns than rows, and columns on demand.
+#[test]
+fn lasso_gap_holds_where_columns_come_on_demand() {
+    let (n, p) = (80, 700);
+    let mut rng = Ctx::new(3).rng("lasso", 0);
+    let mut x: Vec<f64> = (0..n * p).map(|_| rng.normal() + 3.0).collect();
+    (0..n).for_each(|i| x[i * p + 1] = x[i * p] * 1e4);
+    let y: Vec<f64> = x.chunks(p).map(|r| r[0] - 2.0 * r[5] + 0.5 * r[9] + rng.normal()).collect();
+    let data = Data::new(X::dense(&x, p).unwrap()).real(&y).unwrap();
+    let mean = y.iter().sum::<f64>() / n as f64;
+    let spread = y.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / n as f64;
+    for (l1_ratio, alpha) in [(1.0, 0.3), (1.0, 0.02), (0.5, 0.1)] {
+        let net = ElasticNet { alpha, l1_ratio, tol: 1e-10, ..Default::default() };
+        let fit = net.fit(&data, &ctx()).unwrap();
+        assert_eq!(fit.log.stop, Stop::Converged, "{alpha} {l1_ratio}: {}", fit.log.certificate);
+        // The conditions of the optimum, from the rows themselves.
+        let (w, b) = (fit.model.coef.row(0), fit.model.intercept[0]);
+        let residual: Vec<f64> =
+            x.chunks(p).zip(&y).map(|(r, y)| y - b - r.iter().zip(w).map(|(x, w)| x * w).sum::<f64>()).collect();
+        for j in 0..p {
+            let own: f64 =
+                (0..n).map(|i| x[i * p + j] * residual[i]).sum::<f64>() / n as f64 - alpha * (1.0 - l1_ratio) * w[j];
+            let length = (0..n).map(|i| (x[i * p + j] - 3.0).powi(2)).sum::<f64>() / n as f64;
+            let slack = 1e-4 * (length * spread).sqrt();
+            let bound = alpha * l1_ratio;
+            let ok =
+                if w[j] == 0.0 { own.abs() <= bound + slack } else { (own - bound * w[j].signum()).abs() <= slack };
+            assert!(ok, "{alpha} {l1_ratio} column {j}: {own} against {bound}, w = {}", w[j]);
+        }
+    }
+}
+
+#[test]
+fn ridge_by_leave_one_out_and_by_evidence() {
+    let sample = Sample::new();
+    let y = sample.column("y");
+    let data = sample.data().real(&y).unwrap();
+    let alphas = vec![0.01, 0.1, 1.0, 10.0, 100.0];
+    let fit = RidgeCV { alphas: alphas.clone(), ..Default::default() }.fit(&data, &ctx()).unwrap();
+    sample.same("ridge_cv", &fit.model.linear.coef.values, &fit.model.linear.intercept, 1e-9);
+    close("alpha", &[fit.model.alpha], &sample.expected("ridge_cv", "alpha"), 0.0);
+    close("score", &[fit.model.best_score], &sample.expected("ridge_cv", "score"), 1e-9);
+
+    let fit = BayesianRidge { tol: 1e-10, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    sample.same("bayesian_ridge", &fit.model.linear.coef.values, &fit.model.linear.intercept, 1e-7);
+    close("alpha", &[fit.model.alpha], &sample.expected("bayesian_ridge", "alpha"), 1e-6);
+    close("lambda", &[fit.model.lambda], &sample.expected("bayesian_ridge", "lambda_"), 1e-6);
+    close("sigma", &fit.model.sigma.values, &sample.expected("bayesian_ridge", "sigma"), 1e-6);
+    close("score", &[-fit.log.objective.last().unwrap()], &sample.expected("bayesian_ridge", "score"), 1e-6);
+
+    let fit = HuberRegressor { tol: 1e-10, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    sample.same("huber", &fit.model.linear.coef.values, &fit.model.linear.intercept, 1e-5);
+    close("scale", &[fit.model.scale], &sample.expected("huber", "scale"), 1e-5);
+}
+
+/// The closed form is what leaving each row out gives, with more columns than rows and with fewer.
+#[test]
+fn leave_one_out_is_what_it_says() {
+    let mut rng = Ctx::new(4).rng("loo", 0);
+    for (n, p) in [(12, 3), (8, 20)] {
+        let x: Vec<f64> = (0..n * p).map(|_| rng.normal() + 1.0).collect();
+        let y: Vec<f64> = x.chunks(p).map(|r| r[0] - r[1] + rng.normal()).collect();
+        let data = Data::new(X::dense(&x, p).unwrap()).real(&y).unwrap();
+        let cv = RidgeCV { alphas: vec![0.7], ..Default::default() }.fit(&data, &ctx()).unwrap();
+        let mut sum = 0.0;
+        for out in 0..n {
+            let keep: Vec<usize> = (0..n).filter(|&i| i != out).collect();
+            let x2: Vec<f64> = keep.iter().flat_map(|&i| x[i * p..(i + 1) * p].to_vec()).collect();
+            let y2: Vec<f64> = keep.iter().map(|&i| y[i]).collect();
+            let data = Data::new(X::dense(&x2, p).unwrap()).real(&y2).unwrap();
+            let fit = Ridge { alpha: 0.7, ..Default::default() }.fit(&data, &ctx()).unwrap();
+            let mut value = [0.0];
+            let row = X::dense(&x[out * p..(out + 1) * p], p).unwrap();
+            fit.model.predict(&row, Output::Value, &mut value).unwrap();
+            sum += (y[out] - value[0]).powi(2);
+        }
+        close("leave one out", &[-cv.model.best_score], &[sum / n as f64], 1e-9);
+    }
+}
+
+#[test]
+fn logistic_and_softmax() {
+    let sample = Sample::new();
+    let (two, three) = (sample.codes("binary"), sample.codes("three"));
+    let base = LogisticRegression { tol: 1e-11, max_iter: 5000, ..Default::default() };
+    for (name, c, l1_ratio, codes, classes, weighted, tolerance) in [
+        ("logistic", 0.7, 0.0, &two, 2, false, 1e-7),
+        ("logistic_weighted", 0.7, 0.0, &two, 2, true, 1e-7),
+        ("logistic_l1", 0.1, 1.0, &two, 2, false, 1e-5),
+        ("logistic_mixed", 0.1, 0.4, &two, 2, false, 1e-5),
+        ("softmax", 0.7, 0.0, &three, 3, false, 1e-5),
+        ("softmax_l1", 0.1, 1.0, &three, 3, false, 1e-3),
+    ] {
+        let mut data = sample.data().classes(codes, classes).unwrap();
+        if weighted {
+            data = data.weights(&sample.weights).unwrap();
+        }
+        let fit = LogisticRegression { C: c, l1_ratio, ..base.clone() }.fit(&data, &ctx()).unwrap();
+        let mut intercept = sample.expected(name, "intercept");
+        let mut own = fit.model.intercept.clone();
+        if classes == 3 {
+            // A constant in every score changes nothing.
+            for values in [&mut intercept, &mut own] {
+                let mean = values.iter().sum::<f64>() / 3.0;
+                values.iter_mut().for_each(|v| *v -= mean);
+            }
+        }
+        close(name, &fit.model.coef.values, &sample.expected(name, "coef"), tolerance);
+        close(name, &own, &intercept, tolerance);
+    }
+}
+
+#[test]
+fn separable_classes_are_said_to_be() {
+    let x: Vec<f64> = (0..40).map(|i| f64::from(i) - 20.0 + if i < 20 { -1.0 } else { 1.0 }).collect();
+    let codes: Vec<u32> = (0..40).map(|i| u32::from(i >= 20)).collect();
+    let data = Data::new(X::dense(&x, 1).unwrap()).classes(&codes, 2).unwrap();
+    let free = LogisticRegression { C: f64::INFINITY, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    assert!(free.log.notes.iter().any(|note| note.contains("separated")), "{:?}", free.log);
+    assert!(!free.log.converged());
+    let held = LogisticRegression::default().fit(&data, &ctx()).unwrap();
+    assert!(held.log.notes.is_empty() && held.log.stop == Stop::Converged);
+}
+
+#[test]
+fn penalised_glms() {
+    let sample = Sample::new();
+    let (counts, amounts) = (sample.column("counts"), sample.column("amounts"));
+    let data = sample.data().real(&counts).unwrap();
+    let poisson = PoissonRegressor { alpha: 0.3, tol: 1e-11, ..Default::default() };
+    let fit = poisson.fit(&data, &ctx()).unwrap();
+    sample.same("poisson", &fit.model.coef.values, &[fit.model.intercept], 1e-8);
+    let fit = poisson.fit(&data.weights(&sample.weights).unwrap(), &ctx()).unwrap();
+    sample.same("poisson_weighted", &fit.model.coef.values, &[fit.model.intercept], 1e-8);
+    let data = sample.data().real(&amounts).unwrap();
+    let fit = GammaRegressor { alpha: 0.3, tol: 1e-11, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    sample.same("gamma", &fit.model.coef.values, &[fit.model.intercept], 1e-8);
+    for (name, power, tolerance) in [("tweedie", 1.5, 1e-8), ("tweedie3", 3.0, 1e-5)] {
+        let model = TweedieRegressor { power, alpha: 0.3, tol: 1e-10, max_iter: 1000, ..Default::default() };
+        let fit = model.fit(&data, &ctx()).unwrap();
+        sample.same(name, &fit.model.coef.values, &[fit.model.intercept], tolerance);
+    }
+}
+
+#[test]
+fn glms_without_a_penalty_and_their_inference() {
+    let sample = Sample::new();
+    let p = sample.cols;
+    let base = GeneralizedLinearRegressor { tol: 1e-11, max_iter: 1000, ..Default::default() };
+    for (name, target, family, link, theta) in [
+        ("sm_logit", "binary", FamilyName::Binomial, LinkName::Auto, 1.0),
+        ("sm_probit", "binary", FamilyName::Binomial, LinkName::Probit, 1.0),
+        ("sm_gamma", "amounts", FamilyName::Gamma, LinkName::Log, 1.0),
+        ("sm_inverse", "amounts", FamilyName::InverseGaussian, LinkName::Log, 1.0),
+        ("sm_negative", "counts", FamilyName::NegativeBinomial, LinkName::Log, 0.5),
+    ] {
+        let y = sample.column(target);
+        let data = sample.data().real(&y).unwrap();
+        let fit = GeneralizedLinearRegressor { family, link, theta, ..base.clone() }.fit(&data, &ctx()).unwrap();
+        let summary = glm_summary(&fit.model, true, 0.95, &data, &ctx()).unwrap();
+        let get = |f: &dyn Fn(&Term) -> f64| summary.terms.iter().map(f).collect::<Vec<_>>();
+        close(name, &get(&|t| t.estimate), &sample.expected(name, "estimate"), 1e-6);
+        close(name, &get(&|t| t.std_error), &sample.expected(name, "std_error"), 1e-5);
+        close(name, &[summary.deviance], &sample.expected(name, "deviance"), 1e-8);
+        close(name, &[summary.null_deviance], &sample.expected(name, "null_deviance"), 1e-8);
+        close(name, &[summary.pearson], &sample.expected(name, "pearson"), 1e-5);
+        if summary.dispersion == 1.0 {
+            close(name, &get(&|t| t.p_value), &sample.expected(name, "p_value"), 1e-5);
+            close(name, &[summary.log_likelihood.unwrap()], &sample.expected(name, "log_likelihood"), 1e-8);
+        }
+        assert!(summary.table(&[]).contains("(Intercept)"));
+    }
+    // An exposure is a column whose logarithm has coefficient one.
+    let (counts, exposure) = (sample.column("counts"), sample.column("exposure"));
+    let wide: Vec<f64> = sample.x.chunks(p).zip(&exposure).flat_map(|(row, e)| [row, &[*e]].concat()).collect();
+    let data = Data::new(X::dense(&wide, p + 1).unwrap()).real(&counts).unwrap();
+    let model = GeneralizedLinearRegressor { family: FamilyName::Poisson, exposure: Some(p), ..base };
+    let fit = model.fit(&data, &ctx()).unwrap();
+    let summary = glm_summary(&fit.model, true, 0.95, &data, &ctx()).unwrap();
+    let estimates: Vec<f64> = summary.terms.iter().map(|t| t.estimate).collect();
+    close("exposure", &estimates, &sample.expected("sm_poisson", "estimate"), 1e-7);
+    let errors: Vec<f64> = summary.terms.iter().map(|t| t.std_error).collect();
+    close("exposure", &errors, &sample.expected("sm_poisson", "std_error"), 1e-6);
+    close("exposure", &[summary.log_likelihood.unwrap()], &sample.expected("sm_poisson", "log_likelihood"), 1e-9);
+}
+
+#[test]
+fn least_squares_inference() {
+    let sample = Sample::new();
+    let y = sample.column("y");
+    let data = sample.data().real(&y).unwrap();
+    let fit = LinearRegression::default().fit(&data, &ctx()).unwrap();
+    let summary = summary(&fit.model, true, 0.95, &data, &ctx()).unwrap();
+    let get = |f: &dyn Fn(&Term) -> f64| summary.terms.iter().map(f).collect::<Vec<_>>();
+    for (what, values) in [
+        ("estimate", get(&|t| t.estimate)),
+        ("std_error", get(&|t| t.std_error)),
+        ("statistic", get(&|t| t.statistic)),
+        ("p_value", get(&|t| t.p_value)),
+        ("low", get(&|t| t.low)),
+        ("high", get(&|t| t.high)),
+        ("r2", vec![summary.r2]),
+        ("adjusted_r2", vec![summary.adjusted_r2]),
+        ("f", vec![summary.f]),
+        ("log_likelihood", vec![summary.log_likelihood]),
+        ("variance", vec![summary.variance]),
+    ] {
+        close(what, &values, &sample.expected("ols", what), 1e-9);
+    }
+    let interval = summary.interval(&sample.x[..sample.cols]);
+    close("mean", &[interval.confidence.0, interval.confidence.1], &sample.expected("ols", "mean"), 1e-9);
+    close("next", &[interval.prediction.0, interval.prediction.1], &sample.expected("ols", "next"), 1e-9);
+    let ratio = summary.f_p_value / sample.expected("ols", "f_p_value")[0];
+    assert!((ratio - 1.0).abs() < 1e-8, "{ratio}");
+}
+
+/// Ten digits for the matrix as given, where its condition would cost them all.
+#[test]
+fn ill_conditioned_least_squares_keeps_its_digits() {
+    let sample = Sample::new();
+    for name in ["far_polynomial", "collinear_series"] {
+        let (x, y) = (sample.expected(name, "x"), sample.expected(name, "y"));
+        let cols = sample.expected(name, "cols")[0] as usize;
+        let data = Data::new(X::dense(&x, cols).unwrap()).real(&y).unwrap();
+        let fit = LinearRegression::default().fit(&data, &ctx()).unwrap();
+        let expected = sample.expected(name, "solution");
+        let found: Vec<f64> = fit.model.intercept.iter().chain(fit.model.coef.row(0)).copied().collect();
+        for (a, b) in found.iter().zip(&expected) {
+            assert!((a / b - 1.0).abs() < 1e-10, "{name}: {a} and {b}, {}", fit.log.certificate);
+        }
+    }
+}
+
+#[test]
+fn the_solution_family_changes_no_prediction() {
+    let x: Vec<f64> = (0..30)
+        .flat_map(|i| {
+            let t = f64::from(i);
+            [t, 24.0 * t, (t * 0.7).sin(), 2.0]
+        })
+        .collect();
+    let y: Vec<f64> = x.chunks(4).map(|r| 3.0 * r[0] + r[2] + 1.0).collect();
+    let data = Data::new(X::dense(&x, 4).unwrap()).real(&y).unwrap();
+    let family = ermine::engine::least_squares::solution_family(&data, &ctx(), true).unwrap();
+    assert_eq!(family.basis.cols, 2);
+    let other = family.at(&[5.0, -3.0]);
+    let predict = |model: &LinearModel| {
+        let mut out = vec![0.0; 30];
+        model.predict(&X::dense(&x, 4).unwrap(), Output::Value, &mut out).unwrap();
+        out
+    };
+    close("family", &predict(&other), &predict(&family.particular), 1e-10);
+    let norm = |model: &LinearModel| model.coef.values.iter().map(|w| w * w).sum::<f64>();
+    assert!(norm(&other) > norm(&family.particular));
+}
+
+#[test]
+fn perceptron_keeps_novikoffs_promise_and_goes_on() {
+    let mut rng = Ctx::new(5).rng("perceptron", 0);
+    let mut x = Vec::new();
+    let mut codes = Vec::new();
+    while codes.len() < 300 {
+        let (a, b) = (rng.normal(), rng.normal());
+        if (a + 2.0 * b - 0.3).abs() > 0.3 {
+            x.extend([a, b]);
+            codes.push(u32::from(a + 2.0 * b > 0.3));
+        }
+    }
+    let data = Data::new(X::dense(&x, 2).unwrap()).classes(&codes, 2).unwrap();
+    let fit = Perceptron { tol: None, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    assert_eq!(fit.log.stop, Stop::Converged);
+    assert_eq!(*fit.log.objective.last().unwrap(), 0.0);
+    assert!(fit.log.notes[0].starts_with("separated"), "{:?}", fit.log.notes);
+    let once = Perceptron { max_iter: 1, tol: None, shuffle: false, ..Default::default() };
+    let first = once.fit(&data, &ctx()).unwrap();
+    let more = once.resume(&first.model, &data, &ctx()).unwrap();
+    let twice = Perceptron { max_iter: 2, ..once }.fit(&data, &ctx()).unwrap();
+    assert_eq!(more.model.coef, twice.model.coef);
+}
+
+#[test]
+fn sgd_comes_close_to_the_optimum_whatever_the_scale() {
+    let sample = Sample::new();
+    let y = sample.column("y");
+    let exact = LinearRegression::default().fit(&sample.data().real(&y).unwrap(), &ctx()).unwrap();
+    let data = sample.data().real(&y).unwrap();
+    let sgd = SGDRegressor { alpha: 0.0, tol: None, max_iter: 400, average: true, ..Default::default() };
+    let fit = sgd.fit(&data, &ctx()).unwrap();
+    close("sgd", &fit.model.coef.values, &exact.model.coef.values, 0.05);
+    let huge: Vec<f64> = sample.x.iter().map(|x| x * 1e6).collect();
+    let data = Data::new(X::dense(&huge, sample.cols).unwrap()).real(&y).unwrap();
+    assert!(sgd.fit(&data, &ctx()).unwrap().model.coef.values.iter().all(|w| w.is_finite()));
+}
