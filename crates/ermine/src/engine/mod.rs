@@ -8,6 +8,8 @@ pub mod quantile;
 pub mod loss;
 pub mod newton;
 pub mod special;
+pub mod block_cholesky;
+pub mod dual_coordinate;
 pub mod gram;
 pub mod kdtree;
 pub mod kernel;
