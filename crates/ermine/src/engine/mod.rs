@@ -1,7 +1,9 @@
 //! Shared by models and never registered: losses, families and solvers.
 
+pub mod block_cholesky;
 pub mod coordinate;
 pub mod double_double;
+pub mod dual_coordinate;
 pub mod family;
 pub mod gram;
 pub mod kdtree;

@@ -1,6 +1,8 @@
 //! The quadratic problem behind every kernel SVM:
 //!
-//!     min_b  1/2 b'Kb + c'b    with  lo <= b <= hi  and  the sum of b fixed within each group.
+//! ```text
+//! min_b  1/2 b'Kb + c'b    with  lo <= b <= hi  and  the sum of b fixed within each group.
+//! ```
 //!
 //! b is the multiplier times its sign, so classes, tubes and one-class problems differ only in c and the box. A variable belongs
 //! to a row of K; several may share one.

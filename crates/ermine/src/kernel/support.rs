@@ -95,13 +95,10 @@ impl Task<'_> {
         self.batch.weight(self.rows[at])
     }
 
-    /// Solves the problem on these rows and hands the Gram matrix back for another round.
+    /// Solves a problem on these rows.
     pub fn solve(&self, ctx: &Ctx, problem: smo::Problem, tol: f64) -> Result<smo::Solution> {
-        let whole = self.rows.len() == self.batch.rows() && self.rows.iter().enumerate().all(|(i, row)| i == *row);
         let ids: &[usize] = if self.kernel.is_precomputed() { &self.rows } else { &[] };
-        // Rows that belong together lie together, whichever class they have.
         let points = Points::take(&self.batch.x, self.rows.iter().copied());
-        debug_assert!(!whole || points.rows() == self.batch.rows());
         let mut gram = Gram::new(self.kernel, &points, ids, self.bytes);
         smo::solve(ctx, self.common.name, &mut gram, problem, tol, self.common.max_steps())
     }
@@ -178,10 +175,12 @@ pub fn fit_pairs(
     let solutions: Vec<&smo::Solution> = machines.iter().map(|machine| &machine.solution).collect();
     let mut log = story(&solutions, common.tol);
     notes.push(format!("{} support vectors of {} rows", ids.len(), batch.rows()));
-    if let ([machine], Kernel::Linear | Kernel::Rbf { .. }) = (&machines[..], &kernel) {
-        let norm2: f64 = machine.coef.iter().zip(&machine.solution.f).map(|(c, f)| c * f).sum();
-        if norm2 > 0.0 && machine.solution.level.len() == 2 {
-            notes.push(format!("margin {:.4e} on either side", 1.0 / norm2.sqrt()));
+    if let [machine] = &machines[..] {
+        // ||w||^2 = sum_ij c_i c_j K_ij; c is b, scaled by NuSVC, and f = K b.
+        let own = machine.coef.iter().zip(&machine.solution.b).zip(&machine.solution.f);
+        let norm2: f64 = own.filter(|((_, b), _)| **b != 0.0).map(|((c, b), f)| c * c / b * f).sum();
+        if norm2 > 0.0 {
+            notes.push(format!("margin {:.4e} on either side", norm2.sqrt().recip()));
         }
     }
     log.notes.extend(notes);

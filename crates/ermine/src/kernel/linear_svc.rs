@@ -1,0 +1,374 @@
+//! Linear support vector classification, one class against the rest:
+//! `min_w 1/2 ||w||^2 + C sum_i w_i max(0, 1 - y_i (w.x_i + b))^2`, or the plain hinge, or the penalty ||w||_1.
+//!
+//! As in LIBLINEAR and scikit-learn the intercept is the weight of an appended column of value `intercept_scaling`, and therefore
+//! penalised with the rest: b = intercept_scaling w_0. A larger scaling lessens that; SVC(kernel="linear") leaves b free.
+//!
+//! Method. Squared hinge, L2 penalty, up to some hundred columns: Newton's on the primal (Keerthi and DeCoste 2005), each pass one sum of
+//! loss, gradient and the Hessian of the rows inside the margin: any size of data, a handful of passes. Otherwise coordinate
+//! descent ([`dual_coordinate`]), which needs the rows in memory.
+
+use crate::{
+    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Stop,
+    Task, X,
+    core::{
+        Batch, Reduce, TargetKind, choice,
+        ctx::Progress,
+        kernel::{add_scaled, dot},
+        linalg::{self, Cholesky},
+        param::{above, at_least, log},
+        params, reduce,
+    },
+    engine::dual_coordinate::{self, Rows},
+    linear::LinearModel,
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+choice! {
+    /// What is kept small.
+    pub enum Penalty {
+        L1 = "l1",
+        L2 = "l2",
+    }
+}
+
+choice! {
+    /// What a row inside the margin costs.
+    pub enum Loss {
+        Hinge = "hinge",
+        SquaredHinge = "squared_hinge",
+    }
+}
+
+choice! {
+    /// For compatibility: the code picks the form that is faster.
+    pub enum Dual: bool where at_least(0.0) => { Auto = "auto" }
+}
+
+params! {
+    /// Classifies by the widest margin between linear scores. Fast for many rows or many sparse columns.
+    pub struct LinearSVC {
+        /// l2 keeps weights small, l1 makes most of them zero.
+        penalty: Penalty = Penalty::L2;
+        /// What a row inside the margin costs.
+        loss: Loss = Loss::SquaredHinge;
+        /// For compatibility: the code picks the form that is faster.
+        dual: Dual = Dual::Auto;
+        /// Stop when the optimality conditions hold to this.
+        tol: f64 = 1e-4, above(0.0);
+        /// Price of a row inside the margin.
+        C: f64 = 1.0, above(0.0), log(1e-4, 1e2);
+        /// Whether to fit an intercept, which is penalised like a weight.
+        fit_intercept: bool = true;
+        /// Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+        intercept_scaling: f64 = 1.0, above(0.0);
+        /// Most passes.
+        max_iter: usize = 1000, at_least(1.0);
+    }
+}
+
+/// Above this many columns a Hessian costs more than it saves.
+const NEWTON_COLUMNS: usize = 500;
+
+impl Estimator for LinearSVC {
+    type Model = LinearClassifier;
+
+    const INFO: Info = Info {
+        scale: true,
+        random: true,
+        ..Info::new(
+            "svm",
+            Task::Classification,
+            "min_w ||w||^2 / 2 + C sum_i max(0, 1 - y_i (w.x_i + b))^2",
+            Passes::Many,
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearClassifier>> {
+        let shape = data.shape();
+        let TargetKind::Class(classes) = shape.target else {
+            return Err(Error::Data("LinearSVC needs a target of classes".into()));
+        };
+        if self.penalty == Penalty::L1 && self.loss == Loss::Hinge {
+            return Err(Error::Unsupported(
+                "LinearSVC: penalty=l1 with loss=hinge is not supported; use loss=squared_hinge".into(),
+            ));
+        }
+        // One machine separates two classes; more have one each.
+        let targets: Vec<u32> = if classes == 2 { vec![1] } else { (0..classes as u32).collect() };
+        let newton = self.penalty == Penalty::L2 && self.loss == Loss::SquaredHinge && shape.cols <= NEWTON_COLUMNS;
+        let solved: Vec<Solved> = if newton {
+            targets.iter().map(|&class| self.newton(data, ctx, class)).collect::<Result<_>>()?
+        } else {
+            let batch = data.in_memory("LinearSVC", "coordinate descent goes back to any row")?;
+            ctx.check()?;
+            batch.x.check_finite(batch.first)?;
+            ctx.install(|| {
+                targets.par_iter().map(|&class| self.coordinates(ctx, &batch, class)).collect::<Result<_>>()
+            })?
+        };
+        let p = shape.cols;
+        let coef = Matrix::new(solved.iter().flat_map(|s| s.w[..p].to_vec()).collect(), solved.len(), p);
+        let constant = self.constant();
+        let intercept = solved.iter().map(|s| s.w[p] * constant).collect();
+        let gaps: Option<Vec<f64>> = solved.iter().map(|s| s.gap).collect();
+        let certificate = match gaps {
+            Some(gaps) => Certificate::DualityGap {
+                gap: gaps.iter().sum(),
+                tolerance: self.tol * solved.iter().map(|s| s.objective).sum::<f64>(),
+            },
+            None => Certificate::Gradient {
+                norm: solved.iter().map(|s| s.gradient).fold(0.0, f64::max),
+                tolerance: solved.iter().map(|s| s.tolerance).fold(0.0, f64::max),
+            },
+        };
+        let stops = [Stop::MaxIter, Stop::NoProgress];
+        let log = FitLog {
+            passes: solved.iter().map(|s| s.path.len().max(s.passes)).max().unwrap_or(0),
+            stop: stops.into_iter().find(|stop| solved.iter().any(|s| s.stop == *stop)).unwrap_or(Stop::Converged),
+            objective: match &solved[..] {
+                [one] if !one.path.is_empty() => one.path.clone(),
+                many => vec![many.iter().map(|s| s.objective).sum()],
+            },
+            certificate,
+            notes: Vec::new(),
+        };
+        Ok(Fit::new(LinearClassifier { linear: LinearModel { coef, intercept }, classes }, log))
+    }
+}
+
+struct Solved {
+    w: Vec<f64>,
+    passes: usize,
+    path: Vec<f64>,
+    stop: Stop,
+    objective: f64,
+    gap: Option<f64>,
+    gradient: f64,
+    tolerance: f64,
+}
+
+impl LinearSVC {
+    fn constant(&self) -> f64 {
+        if self.fit_intercept { self.intercept_scaling } else { 0.0 }
+    }
+
+    fn coordinates(&self, ctx: &Ctx, batch: &Batch, class: u32) -> Result<Solved> {
+        let rows = Rows {
+            x: batch.x,
+            constant: self.constant(),
+            cost: (0..batch.rows()).map(|i| self.C * batch.weight(i)).collect(),
+            y: batch.y.codes().iter().map(|&code| if code == class { 1.0 } else { -1.0 }).collect(),
+        };
+        let mut rng = ctx.rng("LinearSVC", u64::from(class));
+        let found = match (self.penalty, self.loss) {
+            (Penalty::L1, _) => dual_coordinate::sparse_weights(ctx, &rows, self.tol, self.max_iter, &mut rng)?,
+            (_, loss) => {
+                let squared = loss == Loss::SquaredHinge;
+                dual_coordinate::classify(ctx, &rows, squared, self.tol, self.max_iter, &mut rng)?
+            }
+        };
+        Ok(Solved {
+            w: found.w,
+            passes: found.passes,
+            path: Vec::new(),
+            stop: found.stop,
+            objective: found.objective,
+            gap: found.gap,
+            gradient: 0.0,
+            tolerance: self.tol,
+        })
+    }
+
+    fn newton(&self, data: &dyn Source, ctx: &Ctx, class: u32) -> Result<Solved> {
+        let p = data.shape().cols;
+        let at = |w: &[f64], hessian: bool| -> Result<Sums> {
+            let mut sums = reduce(ctx, data, &Margin { w, class, constant: self.constant(), hessian })?;
+            sums.loss = self.C * sums.loss + 0.5 * dot(w, w);
+            sums.gradient.iter_mut().zip(w).for_each(|(g, w)| *g = 2.0 * self.C * *g + w);
+            Ok(sums)
+        };
+        let mut w = vec![0.0; p + 1];
+        let mut here = at(&w, true)?;
+        let largest = |g: &[f64]| g.iter().fold(0.0f64, |m, g| m.max(g.abs()));
+        let tolerance = (1e-6 * self.tol * largest(&here.gradient)).max(1e-12);
+        let (mut path, mut stop) = (vec![here.loss], Stop::MaxIter);
+        while path.len() <= self.max_iter {
+            if largest(&here.gradient) <= tolerance {
+                stop = Stop::Converged;
+                break;
+            }
+            let step = newton_step(&here, p + 1, 2.0 * self.C);
+            let slope = dot(&step, &here.gradient);
+            let mut length = 1.0;
+            let next = loop {
+                let moved: Vec<f64> = w.iter().zip(&step).map(|(w, d)| w + length * d).collect();
+                let there = at(&moved, true)?;
+                if there.loss <= here.loss + 1e-4 * length * slope {
+                    break Some((moved, there));
+                }
+                length *= 0.5;
+                if length < 1e-8 {
+                    break None;
+                }
+            };
+            let Some((moved, there)) = next else {
+                stop = Stop::NoProgress;
+                break;
+            };
+            (w, here) = (moved, there);
+            path.push(here.loss);
+            ctx.progress(Progress { what: "LinearSVC", step: path.len() - 1, of: None, value: Some(here.loss) });
+        }
+        let gradient = largest(&here.gradient);
+        Ok(Solved { w, passes: 0, objective: here.loss, path, stop, gap: None, gradient, tolerance })
+    }
+}
+
+/// Solves (I + scale H) d = -g with the diagonal brought to one first.
+fn newton_step(sums: &Sums, n: usize, scale: f64) -> Vec<f64> {
+    let stride = linalg::padded(n);
+    let unit: Vec<f64> = (0..n).map(|i| (1.0 + scale * sums.hessian[i * stride + i]).sqrt().recip()).collect();
+    let entry = |i: usize, j: usize| f64::from(i == j) + scale * sums.hessian[i.max(j) * stride + i.min(j)];
+    let mut ridge = 0.0;
+    loop {
+        let scaled = Matrix::from_fn(n, n, |i, j| entry(i, j) * unit[i] * unit[j] + if i == j { ridge } else { 0.0 });
+        if let Some(factor) = Cholesky::new(&scaled) {
+            let mut step: Vec<f64> = sums.gradient.iter().zip(&unit).map(|(g, u)| -g * u).collect();
+            factor.solve(&mut step, 1);
+            step.iter_mut().zip(&unit).for_each(|(d, u)| *d *= u);
+            return step;
+        }
+        ridge = (ridge * 10.0f64).max(1e-12);
+    }
+}
+
+/// Loss, gradient and curvature of one class against the rest.
+struct Margin<'a> {
+    w: &'a [f64],
+    class: u32,
+    constant: f64,
+    hessian: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sums {
+    /// Sum of squared slacks.
+    loss: f64,
+    /// `-sum slack y x`, the constant's entry last.
+    gradient: Vec<f64>,
+    /// Lower triangle of `sum x x'` over rows inside the margin, padded.
+    hessian: Vec<f64>,
+    #[serde(skip)]
+    packed: Vec<f64>,
+    #[serde(skip)]
+    scores: Vec<f64>,
+}
+
+impl Reduce for Margin<'_> {
+    type Stat = Sums;
+
+    fn zero(&self) -> Sums {
+        let n = self.w.len();
+        let stride = linalg::padded(n);
+        Sums {
+            loss: 0.0,
+            gradient: vec![0.0; n],
+            hessian: vec![0.0; if self.hessian { stride * stride } else { 0 }],
+            packed: Vec::new(),
+            scores: Vec::new(),
+        }
+    }
+
+    fn add(&self, stat: &mut Sums, batch: &Batch) -> Result<()> {
+        batch.x.check_finite(batch.first)?;
+        let (p, rows) = (batch.x.cols(), batch.rows());
+        let stride = linalg::padded(p + 1);
+        stat.scores.resize(rows, 0.0);
+        batch.x.times_vector(&self.w[..p], &mut stat.scores);
+        let codes = batch.y.codes();
+        stat.packed.clear();
+        let mut constant = 0.0;
+        for i in 0..rows {
+            let y = if codes[i] == self.class { 1.0 } else { -1.0 };
+            let slack = 1.0 - y * (stat.scores[i] + self.constant * self.w[p]);
+            let weight = batch.weight(i);
+            // The score becomes the row's factor in the gradient.
+            stat.scores[i] = 0.0;
+            if slack <= 0.0 || weight == 0.0 {
+                continue;
+            }
+            stat.loss += weight * slack * slack;
+            stat.scores[i] = -weight * slack * y;
+            constant += stat.scores[i];
+            if self.hessian {
+                let root = weight.sqrt();
+                let first = stat.packed.len();
+                stat.packed.resize(first + stride, 0.0);
+                let packed = &mut stat.packed[first..];
+                batch.x.row(i).add_to(root, &mut packed[..p]);
+                packed[p] = root * self.constant;
+            }
+        }
+        batch.x.add_transposed_vector(&stat.scores, &mut stat.gradient[..p]);
+        stat.gradient[p] += constant * self.constant;
+        if self.hessian {
+            linalg::add_gram(&stat.packed, stride, &mut stat.hessian);
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Sums, right: Sums) {
+        left.loss += right.loss;
+        add_scaled(1.0, &right.gradient, &mut left.gradient);
+        add_scaled(1.0, &right.hessian, &mut left.hessian);
+    }
+}
+
+/// A score for each class; one alone for two.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinearClassifier {
+    pub linear: LinearModel,
+    pub classes: usize,
+}
+
+impl Model for LinearClassifier {
+    fn cols(&self) -> usize {
+        self.linear.coef.cols
+    }
+
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        vec![(Output::Class, 1), (Output::Decision, self.linear.coef.rows)]
+    }
+
+    fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        if output == Output::Decision {
+            return self.linear.predict(x, Output::Value, out);
+        }
+        let k = self.linear.coef.rows;
+        let mut scores = vec![0.0; x.rows() * k];
+        self.linear.predict(x, Output::Value, &mut scores)?;
+        for (out, scores) in out.iter_mut().zip(scores.chunks_exact(k)) {
+            *out = match scores {
+                [one] => f64::from(*one > 0.0),
+                many => (0..k).fold(0, |best, c| if many[c] > many[best] { c } else { best }) as f64,
+            };
+        }
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        vec![("coef_", (&self.linear.coef).into()), ("intercept_", (&self.linear.intercept).into())]
+    }
+
+    fn check(&self) -> Result<()> {
+        self.linear.check()?;
+        let rows = if self.classes == 2 { 1 } else { self.classes };
+        if self.classes >= 2 && self.linear.coef.rows == rows {
+            Ok(())
+        } else {
+            Err(Error::shape("stored coefficients", format!("{rows} rows"), self.linear.coef.rows))
+        }
+    }
+}

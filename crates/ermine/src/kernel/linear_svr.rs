@@ -1,0 +1,99 @@
+//! Linear support vector regression: `min_w 1/2 ||w||^2 + C sum_i w_i max(0, |y_i - w.x_i - b| - epsilon)`, or the square of it.
+//!
+//! As in LIBLINEAR and scikit-learn the intercept is the weight of an appended column of value `intercept_scaling` and is penalised with
+//! the rest; SVR(kernel="linear") leaves it free. Solved by dual coordinate descent ([`dual_coordinate`]).
+
+use crate::{
+    Certificate, Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Source, Task,
+    core::{
+        choice,
+        model::Property,
+        param::{above, at_least, log},
+        params,
+    },
+    engine::dual_coordinate::{self, Rows},
+    linear::LinearModel,
+};
+
+use super::linear_svc::Dual;
+
+choice! {
+    /// What an error costs.
+    pub enum TubeLoss {
+        EpsilonInsensitive = "epsilon_insensitive",
+        SquaredEpsilonInsensitive = "squared_epsilon_insensitive",
+    }
+}
+
+params! {
+    /// Linear regression that ignores errors below epsilon.
+    pub struct LinearSVR {
+        /// Half the width of the tube inside which errors are free.
+        epsilon: f64 = 0.0, at_least(0.0), log(1e-3, 1e0);
+        /// Stop when violations of the optimality conditions have fallen to this share of the first.
+        tol: f64 = 1e-4, above(0.0);
+        /// Price of an error outside the tube.
+        C: f64 = 1.0, above(0.0), log(1e-4, 1e2);
+        /// What an error costs.
+        loss: TubeLoss = TubeLoss::EpsilonInsensitive;
+        /// Whether to fit an intercept, which is penalised like a weight.
+        fit_intercept: bool = true;
+        /// Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+        intercept_scaling: f64 = 1.0, above(0.0);
+        /// For compatibility: the code picks the form that is faster.
+        dual: Dual = Dual::Auto;
+        /// Most passes.
+        max_iter: usize = 1000, at_least(1.0);
+    }
+}
+
+const WHY_MEMORY: &str = "coordinate descent goes back to any row";
+
+impl Estimator for LinearSVR {
+    type Model = LinearModel;
+
+    const INFO: Info = Info {
+        scale: true,
+        random: true,
+        exceptions: &[(
+            Property::WeightIsRepetition,
+            "the optimum is reached within tol along a path that depends on the rows",
+        )],
+        ..Info::new(
+            "svm",
+            Task::Regression,
+            "min_w ||w||^2 / 2 + C sum_i max(0, |y_i - w.x_i - b| - epsilon)",
+            Passes::Memory(WHY_MEMORY),
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
+        let batch = data.in_memory("LinearSVR", WHY_MEMORY)?;
+        ctx.check()?;
+        batch.x.check_finite(batch.first)?;
+        let constant = if self.fit_intercept { self.intercept_scaling } else { 0.0 };
+        let rows = Rows {
+            x: batch.x,
+            constant,
+            cost: (0..batch.rows()).map(|i| self.C * batch.weight(i)).collect(),
+            y: batch.y.real().to_vec(),
+        };
+        let squared = self.loss == TubeLoss::SquaredEpsilonInsensitive;
+        let mut rng = ctx.rng("LinearSVR", 0);
+        let found = dual_coordinate::regress(ctx, &rows, squared, self.epsilon, self.tol, self.max_iter, &mut rng)?;
+        let p = batch.x.cols();
+        let model =
+            LinearModel { coef: Matrix::new(found.w[..p].to_vec(), 1, p), intercept: vec![found.w[p] * constant] };
+        let log = FitLog {
+            passes: found.passes,
+            stop: found.stop,
+            objective: vec![found.objective],
+            certificate: Certificate::DualityGap {
+                gap: found.gap.unwrap_or(f64::INFINITY),
+                tolerance: self.tol * found.objective,
+            },
+            notes: Vec::new(),
+        };
+        Ok(Fit::new(model, log))
+    }
+}
