@@ -14,7 +14,9 @@
 //! Every model is one file and one line in [`MODELS`]; the command line, the Python package, the reference pages, the
 //! conformance suite and the benchmark are made from that list.
 
+pub mod bayes;
 pub mod cluster;
+pub mod decompose;
 pub mod engine;
 pub mod kernel;
 pub mod linear;
@@ -52,6 +54,15 @@ models! {
     linear::GammaRegressor,
     linear::TweedieRegressor,
     linear::GeneralizedLinearRegressor,
+    bayes::GaussianNB,
+    bayes::MultinomialNB,
+    bayes::BernoulliNB,
+    bayes::ComplementNB,
+    bayes::CategoricalNB,
+    bayes::LinearDiscriminantAnalysis,
+    bayes::QuadraticDiscriminantAnalysis,
+    decompose::PCA,
+    decompose::TruncatedSVD,
     cluster::KMeans,
     kernel::SVC,
     kernel::NuSVC,

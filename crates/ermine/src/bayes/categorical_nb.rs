@@ -122,6 +122,10 @@ impl Reduce for CountLevels {
         let k = self.classes;
         for (i, &class) in batch.y.codes().iter().enumerate() {
             let (class, weight) = (class as usize, batch.weight(i));
+            // A row without weight does not make a level known.
+            if weight == 0.0 {
+                continue;
+            }
             stat.class[class] += weight;
             let mut odd = None;
             batch.x.row(i).for_each(|j, value| {

@@ -16,3 +16,7 @@ pub mod least_squares;
 pub mod neighbours;
 pub mod points;
 pub mod smo;
+pub mod em;
+pub mod lbfgs;
+pub mod least_squares;
+pub mod spectrum;
