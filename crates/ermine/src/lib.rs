@@ -74,6 +74,7 @@ models! {
     neighbors::NearestNeighbors,
     neighbors::RadiusNeighborsClassifier,
     neighbors::RadiusNeighborsRegressor,
+    cluster::GaussianMixture,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.

@@ -41,7 +41,13 @@ pub struct Outcome<P> {
 }
 
 /// E and M steps until the bound gains less than `tol`.
-pub fn run<M: Em>(model: &M, data: &dyn Source, ctx: &Ctx, limits: &Limits, start: M::Params) -> Result<Outcome<M::Params>> {
+pub fn run<M: Em>(
+    model: &M,
+    data: &dyn Source,
+    ctx: &Ctx,
+    limits: &Limits,
+    start: M::Params,
+) -> Result<Outcome<M::Params>> {
     let mut params = start;
     let mut path: Vec<f64> = Vec::new();
     let mut stop = Stop::MaxIter;
