@@ -254,6 +254,8 @@ pub enum Property {
     ConstantColumn,
     /// One row is enough to fit, or is refused by name.
     OneRow,
+    /// Columns may have any scale.
+    AnyScale,
 }
 
 /// What the list knows of a model.

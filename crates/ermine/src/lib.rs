@@ -14,7 +14,9 @@
 //! Every model is one file and one line in [`MODELS`]; the command line, the Python package, the reference pages, the
 //! conformance suite and the benchmark are made from that list.
 
+pub mod bayes;
 pub mod cluster;
+pub mod decompose;
 pub mod engine;
 pub mod kernel;
 pub mod linear;
@@ -69,6 +71,15 @@ models! {
     linear::SGDRegressor,
     linear::SGDClassifier,
     linear::Perceptron,
+    bayes::GaussianNB,
+    bayes::MultinomialNB,
+    bayes::BernoulliNB,
+    bayes::ComplementNB,
+    bayes::CategoricalNB,
+    bayes::LinearDiscriminantAnalysis,
+    bayes::QuadraticDiscriminantAnalysis,
+    decompose::PCA,
+    decompose::TruncatedSVD,
     cluster::KMeans,
     kernel::SVC,
     kernel::NuSVC,
@@ -93,6 +104,7 @@ models! {
     prep::SimpleImputer,
     prep::OneHotEncoder,
     prep::OrdinalEncoder,
+    cluster::GaussianMixture,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.

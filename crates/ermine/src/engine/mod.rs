@@ -18,3 +18,7 @@ pub mod quantile;
 pub mod sgd;
 pub mod smo;
 pub mod special;
+pub mod em;
+pub mod lbfgs;
+pub mod least_squares;
+pub mod spectrum;

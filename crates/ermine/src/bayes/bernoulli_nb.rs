@@ -1,0 +1,96 @@
+//! Bernoulli naive Bayes: columns are yes or no, `p(x | c) = prod_j p_cj^{x_j} (1 - p_cj)^{1 - x_j}`, with
+//! `p_cj = (n_cj + alpha) / (n_c + 2 alpha)`, n_cj the rows of class c that have column j.
+//!
+//! One pass of class sums. Unlike the multinomial model it also counts what is absent:
+//! `ln p(x | c) = sum_j ln(1 - p_cj) + sum_j x_j (ln p_cj - ln(1 - p_cj))`, so that sparse rows cost their stored values alone.
+
+use super::{
+    class_count,
+    counts::{CountClasses, CountModel, Counts, log_priors, smoothing, unseen},
+    same_classes,
+};
+use crate::{
+    Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Source, Task,
+    core::{
+        param::{at_least, log},
+        params, reduce,
+    },
+};
+
+params! {
+    /// Classifies rows of yes and no, by how often each column is yes in each class.
+    pub struct BernoulliNB {
+        /// Count that is added to yes and to no of every column of every class.
+        alpha: f64 = 1.0, at_least(0.0), log(1e-3, 10.0);
+        /// Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        force_alpha: bool = true;
+        /// Values above this are yes; none when the columns are 0 and 1 already.
+        binarize: Option<f64> = Some(0.0);
+        /// Whether to learn how frequent the classes are, or to take them as equally frequent.
+        fit_prior: bool = true;
+        /// Probabilities of the classes, if they are known.
+        class_prior: Option<Vec<f64>> = None, at_least(0.0);
+    }
+}
+
+impl Estimator for BernoulliNB {
+    type Model = CountModel;
+
+    const INFO: Info = Info::new(
+        "naive_bayes",
+        Task::Classification,
+        "max_c ln p(c) + sum_j x_j ln p_cj + (1 - x_j) ln(1 - p_cj),  p_cj = (n_cj + alpha) / (n_c + 2 alpha)",
+        Passes::One,
+    );
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
+        self.finish(self.count(data, ctx)?)
+    }
+
+    fn resume(&self, model: &CountModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
+        same_classes("BernoulliNB", model.counts.class.len(), &data.shape())?;
+        let mut counts = model.counts.clone();
+        counts.merge(&self.count(data, ctx)?);
+        self.finish(counts)
+    }
+}
+
+impl BernoulliNB {
+    fn count(&self, data: &dyn Source, ctx: &Ctx) -> Result<Counts> {
+        let (shape, model) = (data.shape(), "BernoulliNB");
+        let (classes, cols, binarize) = (class_count(model, &shape)?, shape.cols, self.binarize);
+        reduce(ctx, data, &CountClasses { model, classes, cols, binarize, non_negative: binarize.is_none() })
+    }
+
+    fn finish(&self, counts: Counts) -> Result<Fit<CountModel>> {
+        let (k, p) = (counts.feature.rows, counts.feature.cols);
+        let alpha = smoothing(self.alpha, self.force_alpha);
+        let class_log_prior = log_priors("BernoulliNB", self.class_prior.as_ref(), self.fit_prior, &counts.class)?;
+        let (mut feature_log_prob, mut weights) = (Matrix::zeros(k, p), Matrix::zeros(p, k));
+        let mut offset = class_log_prior.clone();
+        for c in 0..k {
+            let total = counts.class[c] + 2.0 * alpha;
+            for (j, &count) in counts.feature.row(c).iter().enumerate() {
+                let (yes, no) = (count + alpha, counts.class[c] - count + alpha);
+                if yes == 0.0 {
+                    return Err(unseen("BernoulliNB", j, c));
+                }
+                if no <= 0.0 {
+                    let always =
+                        format!("it is 1 in all rows of class {c}, and a row without it could never be of that class");
+                    return Err(
+                        Error::value(None, j, always).hint("set alpha of BernoulliNB above 0, or binarize the values")
+                    );
+                }
+                let (yes, no) = ((yes / total).ln(), (no / total).ln());
+                feature_log_prob[(c, j)] = yes;
+                weights[(j, c)] = yes - no;
+                offset[c] += no;
+            }
+        }
+        let binarize = self.binarize;
+        let model =
+            CountModel { weights, offset, counts, class_log_prior, feature_log_prob, binarize, feature_all: None };
+        Ok(Fit::new(model, FitLog::exact(Default::default())))
+    }
+}

@@ -1,0 +1,91 @@
+//! Multinomial naive Bayes: rows are counts (of words), `p(x | c) ~ prod_j p_cj^{x_j}`, with
+//! `p_cj = (n_cj + alpha) / (n_c + alpha p)`, n_cj the count of column j in class c (Laplace's rule for alpha = 1, Lidstone's below).
+//!
+//! One pass of class sums. `feature_log_prob_` is the weight of each word in each class. A column that a class has never seen
+//! and that is not smoothed is refused by name instead of turning into minus infinity.
+
+use super::{
+    class_count,
+    counts::{CountClasses, CountModel, Counts, log_priors, smoothing, unseen},
+    same_classes,
+};
+use crate::{
+    Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Source, Task,
+    core::{
+        param::{at_least, log},
+        params, reduce,
+    },
+};
+
+params! {
+    /// Classifies counts, such as words in texts, by how often each appears in each class.
+    pub struct MultinomialNB {
+        /// Count that is added to every word of every class, so that nothing is impossible.
+        alpha: f64 = 1.0, at_least(0.0), log(1e-3, 10.0);
+        /// Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        force_alpha: bool = true;
+        /// Whether to learn how frequent the classes are, or to take them as equally frequent.
+        fit_prior: bool = true;
+        /// Probabilities of the classes, if they are known.
+        class_prior: Option<Vec<f64>> = None, at_least(0.0);
+    }
+}
+
+impl Estimator for MultinomialNB {
+    type Model = CountModel;
+
+    const INFO: Info = Info {
+        non_negative: true,
+        ..Info::new(
+            "naive_bayes",
+            Task::Classification,
+            "max_c ln p(c) + sum_j x_j ln p_cj,  p_cj = (n_cj + alpha) / sum_j (n_cj + alpha)",
+            Passes::One,
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
+        self.finish(self.count(data, ctx)?)
+    }
+
+    fn resume(&self, model: &CountModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
+        same_classes("MultinomialNB", model.counts.class.len(), &data.shape())?;
+        let mut counts = model.counts.clone();
+        counts.merge(&self.count(data, ctx)?);
+        self.finish(counts)
+    }
+}
+
+impl MultinomialNB {
+    fn count(&self, data: &dyn Source, ctx: &Ctx) -> Result<Counts> {
+        let (shape, model) = (data.shape(), "MultinomialNB");
+        let classes = class_count(model, &shape)?;
+        reduce(ctx, data, &CountClasses { model, classes, cols: shape.cols, binarize: None, non_negative: true })
+    }
+
+    fn finish(&self, counts: Counts) -> Result<Fit<CountModel>> {
+        let (k, p) = (counts.feature.rows, counts.feature.cols);
+        let alpha = smoothing(self.alpha, self.force_alpha);
+        let class_log_prior = log_priors("MultinomialNB", self.class_prior.as_ref(), self.fit_prior, &counts.class)?;
+        let mut feature_log_prob = Matrix::zeros(k, p);
+        for c in 0..k {
+            let total = (counts.feature.row(c).iter().sum::<f64>() + alpha * p as f64).ln();
+            for (j, count) in counts.feature.row(c).iter().enumerate() {
+                if count + alpha == 0.0 {
+                    return Err(unseen("MultinomialNB", j, c));
+                }
+                feature_log_prob[(c, j)] = (count + alpha).ln() - total;
+            }
+        }
+        let model = CountModel {
+            weights: feature_log_prob.transposed(),
+            offset: class_log_prior.clone(),
+            counts,
+            class_log_prior,
+            feature_log_prob,
+            binarize: None,
+            feature_all: None,
+        };
+        Ok(Fit::new(model, FitLog::exact(Default::default())))
+    }
+}

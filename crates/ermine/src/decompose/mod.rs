@@ -1,0 +1,7 @@
+//! Rows in fewer columns.
+
+mod pca;
+mod truncated_svd;
+
+pub use pca::{Components, PCA, PCAModel};
+pub use truncated_svd::{TruncatedSVD, TruncatedSVDModel};
