@@ -17,6 +17,7 @@
 pub mod cluster;
 pub mod engine;
 pub mod linear;
+pub mod tree;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -40,6 +41,12 @@ models! {
     linear::Ridge,
     linear::LogisticRegression,
     cluster::KMeans,
+    tree::DecisionTreeClassifier,
+    tree::DecisionTreeRegressor,
+    tree::RandomForestClassifier,
+    tree::RandomForestRegressor,
+    tree::ExtraTreesClassifier,
+    tree::ExtraTreesRegressor,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.
