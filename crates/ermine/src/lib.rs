@@ -47,6 +47,12 @@ models! {
     tree::RandomForestRegressor,
     tree::ExtraTreesClassifier,
     tree::ExtraTreesRegressor,
+    tree::HistGradientBoostingClassifier,
+    tree::HistGradientBoostingRegressor,
+    tree::AdaBoostClassifier,
+    tree::AdaBoostRegressor,
+    tree::BaggingClassifier,
+    tree::BaggingRegressor,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.
