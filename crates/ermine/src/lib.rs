@@ -53,6 +53,10 @@ models! {
     tree::AdaBoostRegressor,
     tree::BaggingClassifier,
     tree::BaggingRegressor,
+    tree::VotingClassifier,
+    tree::VotingRegressor,
+    tree::StackingClassifier,
+    tree::StackingRegressor,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.

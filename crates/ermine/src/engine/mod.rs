@@ -8,5 +8,6 @@ pub mod lbfgs;
 pub mod least_squares;
 pub mod members;
 pub mod meter;
+pub mod shap;
 pub mod survival;
 pub mod tree;

@@ -7,7 +7,10 @@ mod common;
 mod decision_tree;
 mod forest;
 mod hist_gradient_boosting;
+pub mod picture;
 pub mod prune;
+mod stacking;
+mod voting;
 
 pub use ada_boost::{AdaBoostClassifier, AdaBoostModel, AdaBoostRegressor, Distance};
 pub use bagging::{BaggingClassifier, BaggingModel, BaggingRegressor};
@@ -17,3 +20,5 @@ pub use forest::{ExtraTreesClassifier, ExtraTreesRegressor, ForestModel, RandomF
 pub use hist_gradient_boosting::{
     BoostingModel, EarlyStopping, HistGradientBoostingClassifier, HistGradientBoostingRegressor, RealLoss,
 };
+pub use stacking::{StackingClassifier, StackingModel, StackingRegressor};
+pub use voting::{Voting, VotingClassifier, VotingModel, VotingRegressor};
