@@ -34,6 +34,7 @@ pub mod text;
 pub mod optim;
 pub mod prepare;
 pub mod split;
+pub mod tree;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -105,6 +106,22 @@ models! {
     prep::OneHotEncoder,
     prep::OrdinalEncoder,
     cluster::GaussianMixture,
+    tree::DecisionTreeClassifier,
+    tree::DecisionTreeRegressor,
+    tree::RandomForestClassifier,
+    tree::RandomForestRegressor,
+    tree::ExtraTreesClassifier,
+    tree::ExtraTreesRegressor,
+    tree::HistGradientBoostingClassifier,
+    tree::HistGradientBoostingRegressor,
+    tree::AdaBoostClassifier,
+    tree::AdaBoostRegressor,
+    tree::BaggingClassifier,
+    tree::BaggingRegressor,
+    tree::VotingClassifier,
+    tree::VotingRegressor,
+    tree::StackingClassifier,
+    tree::StackingRegressor,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.

@@ -1,0 +1,486 @@
+//! One tree of a boosting: grown leaf by leaf on histograms of gradients.
+//!
+//! Gradients and Hessians are rounded to fixed point, about 30 and 20 bits, before they are summed. Sums of integers are exact in any order,
+//! so a histogram may be cut into any pieces and a child's histogram taken from its parent's without losing a bit: the tree is the same for
+//! any number of threads. A bin keeps the gradient in one word, Hessian and row count together in another.
+//!
+//! The gain of a split is G_l^2/(H_l+L) + G_r^2/(H_r+L) - G^2/(H+L) (Friedman 2001; Chen and Guestrin 2016). Only the smaller child
+//! of a split is counted. Categories are ordered by gradient over Hessian. Monotone columns forbid splits that turn the wrong way and
+//! bound the values below (LightGBM's and scikit-learn's basic method).
+
+use crate::{
+    Ctx, Feature, Result,
+    core::rng,
+    engine::{
+        bins::{Bins, GROUP, MISSING},
+        tree::{Draft, DraftNode, Split, Test},
+    },
+};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Gradient, and Hessian with the count in its low bits.
+type Cell = [i64; 2];
+const WIDTH: usize = 256;
+
+pub struct Options<'a> {
+    pub max_leaves: usize,
+    pub max_depth: usize,
+    pub min_rows_leaf: usize,
+    pub l2: f64,
+    /// Columns tried at a split.
+    pub max_features: usize,
+    /// -1, 0 or 1 for each column, or empty.
+    pub monotone: &'a [i64],
+    /// Columns that may appear together on a path; empty for all.
+    pub interactions: &'a [Vec<usize>],
+    pub seed: u64,
+}
+
+/// Fixed-point gradients of one tree.
+pub struct Gradients {
+    pub cells: Vec<[i32; 2]>,
+    /// Value of one unit.
+    g: f64,
+    h: f64,
+    /// Bits of the count.
+    shift: u32,
+}
+
+impl Gradients {
+    /// `floats` holds gradient and Hessian of each row.
+    pub fn new(floats: &[[f32; 2]], cells: Vec<[i32; 2]>) -> Gradients {
+        let largest = floats
+            .par_chunks(1 << 14)
+            .map(|part| part.iter().fold([0f32; 2], |[g, h], cell| [g.max(cell[0].abs()), h.max(cell[1])]))
+            .reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
+        let shift = usize::BITS - floats.len().leading_zeros();
+        let bits = (62 - 2 * shift as i32).clamp(1, 20);
+        let unit = |largest: f32, bits: i32| match largest > 0.0 {
+            true => f64::from(largest) / f64::from(bits).exp2(),
+            false => 1.0,
+        };
+        let (g, h) = (unit(largest[0], 30), unit(largest[1], bits));
+        let (up_g, up_h) = (1.0 / g, 1.0 / h);
+        let mut cells = cells;
+        cells.resize(floats.len(), [0; 2]);
+        cells.par_chunks_mut(1 << 14).zip(floats.par_chunks(1 << 14)).for_each(|(cells, floats)| {
+            for (cell, float) in cells.iter_mut().zip(floats) {
+                *cell = [(f64::from(float[0]) * up_g).round_ties_even() as i32, (f64::from(float[1]) * up_h).round_ties_even() as i32];
+            }
+        });
+        Gradients { cells, g, h, shift }
+    }
+
+    fn open(&self, cell: Cell) -> Sums {
+        Sums {
+            g: cell[0] as f64 * self.g,
+            h: (cell[1] >> self.shift) as f64 * self.h,
+            rows: (cell[1] & ((1 << self.shift) - 1)) as usize,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sums {
+    g: f64,
+    h: f64,
+    rows: usize,
+}
+
+/// A leaf of the finished tree: its rows, and its node.
+pub struct Leaf {
+    pub rows: Range<usize>,
+    pub node: usize,
+}
+
+struct Candidate {
+    node: usize,
+    rows: Range<usize>,
+    histogram: Vec<Cell>,
+    total: Cell,
+    bounds: (f64, f64),
+    /// Interaction sets that hold every column on the path.
+    sets: Vec<usize>,
+    depth: usize,
+    best: Option<Best>,
+}
+
+#[derive(Clone, Debug)]
+struct Best {
+    gain: f64,
+    feature: usize,
+    /// Bins that go left.
+    left: [u64; 4],
+    test: Test,
+    missing_left: bool,
+    sums: Cell,
+    middle: f64,
+}
+
+pub struct Grower<'a> {
+    pub ctx: &'a Ctx,
+    pub bins: &'a Bins,
+    pub options: &'a Options<'a>,
+}
+
+const CHUNK: usize = 1 << 15;
+
+impl Grower<'_> {
+    /// Grows a tree on `rows`, which end up in the order of the leaves. Values of nodes are the unshrunk Newton steps.
+    pub fn grow(&self, gradients: &Gradients, rows: &mut [u32], spare: &mut Vec<u32>) -> Result<(Draft, Vec<Leaf>)> {
+        self.ctx.check()?;
+        let mut draft = Draft { outputs: 1, ..Draft::default() };
+        let histogram = self.build(gradients, rows);
+        let width = self.bins.maps[0].bins;
+        let total = (0..width).chain([MISSING as usize]).fold([0; 2], |sum, bin| add(sum, histogram[bin]));
+        let root = Candidate {
+            node: 0,
+            rows: 0..rows.len(),
+            histogram,
+            total,
+            bounds: (f64::NEG_INFINITY, f64::INFINITY),
+            sets: (0..self.options.interactions.len()).collect(),
+            depth: 0,
+            best: None,
+        };
+        self.push(&mut draft, gradients, &root);
+        let mut open = vec![root];
+        self.search(gradients, &mut open[..]);
+        while open.len() < self.options.max_leaves {
+            let gain = |candidate: &Candidate| candidate.best.as_ref().map_or(0.0, |best| best.gain);
+            let mut at = 0;
+            for i in 1..open.len() {
+                if gain(&open[i]) > gain(&open[at]) {
+                    at = i;
+                }
+            }
+            if gain(&open[at]) <= 0.0 {
+                break;
+            }
+            let parent = open.swap_remove(at);
+            let mut children = self.split(&mut draft, gradients, parent, rows, spare);
+            self.search(gradients, &mut children);
+            open.extend(children);
+        }
+        open.sort_by_key(|leaf| leaf.rows.start);
+        let leaves = open.into_iter().map(|leaf| Leaf { rows: leaf.rows, node: leaf.node }).collect();
+        Ok((draft, leaves))
+    }
+
+    fn push(&self, draft: &mut Draft, gradients: &Gradients, candidate: &Candidate) {
+        let sums = gradients.open(candidate.total);
+        let value = self.value(&sums).clamp(candidate.bounds.0, candidate.bounds.1);
+        draft.nodes.push(DraftNode { split: None, left: 0, right: 0, weight: sums.rows as f64, rows: sums.rows, impurity: 0.0 });
+        draft.values.push(value);
+    }
+
+    fn value(&self, sums: &Sums) -> f64 {
+        let h = sums.h + self.options.l2;
+        if h > 0.0 { -sums.g / h } else { 0.0 }
+    }
+
+    fn group_of(&self, g: usize) -> Range<usize> {
+        g * GROUP..((g + 1) * GROUP).min(self.bins.cols)
+    }
+
+    fn build(&self, gradients: &Gradients, rows: &[u32]) -> Vec<Cell> {
+        let mut histogram = vec![[0; 2]; self.bins.cols * WIDTH];
+        let all = rows.len() == self.bins.rows;
+        let groups = histogram.chunks_mut(GROUP * WIDTH).zip(&self.bins.groups).collect::<Vec<_>>();
+        // Many rows in few groups: cut the rows as well. Sums of integers do not mind.
+        let pieces = if groups.len() >= 16 { 1 } else { (rows.len() / (1 << 17)).clamp(1, 8) };
+        let each = rows.len().div_ceil(pieces).max(1);
+        groups.into_par_iter().for_each(|(histogram, group)| {
+            let width = histogram.len() / WIDTH;
+            if pieces == 1 {
+                count(histogram, width, group, gradients, rows, all);
+                return;
+            }
+            let parts: Vec<Vec<Cell>> = rows
+                .par_chunks(each)
+                .map(|rows| {
+                    let mut part = vec![[0; 2]; width * WIDTH];
+                    count(&mut part, width, group, gradients, rows, all);
+                    part
+                })
+                .collect();
+            for part in parts {
+                histogram.iter_mut().zip(part).for_each(|(sum, cell)| *sum = add(*sum, cell));
+            }
+        });
+        histogram
+    }
+
+    fn split(
+        &self,
+        draft: &mut Draft,
+        gradients: &Gradients,
+        parent: Candidate,
+        rows: &mut [u32],
+        spare: &mut Vec<u32>,
+    ) -> Vec<Candidate> {
+        let Some(best) = parent.best else { return vec![] };
+        let group = &self.bins.groups[best.feature / GROUP];
+        let j = best.feature % GROUP;
+        let left_rows = partition(&mut rows[parent.rows.clone()], spare, |row| {
+            let bin = group[row as usize][j];
+            best.left[(bin >> 6) as usize] >> (bin & 63) & 1 == 1
+        });
+        let cut = parent.rows.start + left_rows;
+        let monotone = self.options.monotone.get(best.feature).copied().unwrap_or(0);
+        let (low, high) = parent.bounds;
+        let (left_bounds, right_bounds) = match monotone {
+            0 => (parent.bounds, parent.bounds),
+            1.. => ((low, best.middle), (best.middle, high)),
+            _ => ((best.middle, high), (low, best.middle)),
+        };
+        let sets: Vec<usize> =
+            parent.sets.into_iter().filter(|&set| self.options.interactions[set].contains(&best.feature)).collect();
+        let right_total = [parent.total[0] - best.sums[0], parent.total[1] - best.sums[1]];
+        let child = |node, rows, total, bounds, sets| Candidate {
+            node,
+            rows,
+            histogram: vec![],
+            total,
+            bounds,
+            sets,
+            depth: parent.depth + 1,
+            best: None,
+        };
+        let at = draft.nodes.len();
+        draft.nodes[parent.node].left = at;
+        draft.nodes[parent.node].right = at + 1;
+        draft.nodes[parent.node].split =
+            Some(Split { feature: best.feature, test: best.test, missing_left: best.missing_left });
+        let mut left = child(at, parent.rows.start..cut, best.sums, left_bounds, sets.clone());
+        let mut right = child(at + 1, cut..parent.rows.end, right_total, right_bounds, sets);
+        self.push(draft, gradients, &left);
+        self.push(draft, gradients, &right);
+        // The last children of a full tree are never split, so they need no histogram.
+        let full = draft.nodes.len() / 2 + 1 >= self.options.max_leaves || left.depth >= self.options.max_depth;
+        if !full {
+            let (small, large) = if left.rows.len() <= right.rows.len() { (&mut left, &mut right) } else { (&mut right, &mut left) };
+            small.histogram = self.build(gradients, &rows[small.rows.clone()]);
+            large.histogram = parent.histogram;
+            large.histogram.par_chunks_mut(GROUP * WIDTH).zip(small.histogram.par_chunks(GROUP * WIDTH)).for_each(
+                |(large, small)| {
+                    large.iter_mut().zip(small).for_each(|(large, small)| {
+                        large[0] -= small[0];
+                        large[1] -= small[1];
+                    });
+                },
+            );
+        }
+        vec![left, right]
+    }
+
+    /// The best split of each candidate that has a histogram.
+    fn search(&self, gradients: &Gradients, candidates: &mut [Candidate]) {
+        let groups = self.bins.groups.len();
+        let tasks: Vec<(usize, usize)> = (0..candidates.len())
+            .filter(|&c| !candidates[c].histogram.is_empty() && candidates[c].total[1] != 0)
+            .flat_map(|c| (0..groups).map(move |g| (c, g)))
+            .collect();
+        let found: Vec<Option<Best>> = tasks
+            .par_iter()
+            .map(|&(c, g)| {
+                let mut best: Option<Best> = None;
+                for feature in self.group_of(g).filter(|&feature| self.allowed(&candidates[c], feature)) {
+                    if let Some(found) = self.feature(gradients, &candidates[c], feature) {
+                        if best.as_ref().is_none_or(|best| found.gain > best.gain) {
+                            best = Some(found);
+                        }
+                    }
+                }
+                best
+            })
+            .collect();
+        for ((c, _), found) in tasks.into_iter().zip(found) {
+            let best = &mut candidates[c].best;
+            if let Some(found) = found {
+                if best.as_ref().is_none_or(|best| found.gain > best.gain) {
+                    *best = Some(found);
+                }
+            }
+        }
+    }
+
+    fn allowed(&self, candidate: &Candidate, feature: usize) -> bool {
+        let Options { interactions, max_features, seed, .. } = *self.options;
+        if !interactions.is_empty() && !candidate.sets.iter().any(|&set| interactions[set].contains(&feature)) {
+            return false;
+        }
+        if max_features >= self.bins.cols {
+            return true;
+        }
+        // The columns whose keys are among the smallest at this node.
+        let key = |feature: usize| rng::key(seed, "column", (candidate.node * self.bins.cols + feature) as u64);
+        let own = key(feature);
+        (0..self.bins.cols).filter(|&other| key(other) < own).count() < max_features
+    }
+
+    fn feature(&self, gradients: &Gradients, candidate: &Candidate, feature: usize) -> Option<Best> {
+        let map = &self.bins.maps[feature];
+        let cells = &candidate.histogram[feature * WIDTH..(feature + 1) * WIDTH];
+        let missing = cells[MISSING as usize];
+        let total = candidate.total;
+        let whole = gradients.open(total);
+        let parent_gain = whole.g * whole.g / (whole.h + self.options.l2).max(f64::MIN_POSITIVE);
+        let monotone = self.options.monotone.get(feature).copied().unwrap_or(0);
+        let least = self.options.min_rows_leaf;
+        let mut best: Option<(f64, usize, bool, Cell, f64)> = None;
+        let mut judge = |cell: Cell, at: usize, missing_left: bool| {
+            let left = gradients.open(cell);
+            let right = gradients.open([total[0] - cell[0], total[1] - cell[1]]);
+            if left.rows < least || right.rows < least || left.h < 1e-3 || right.h < 1e-3 {
+                return;
+            }
+            let l2 = self.options.l2;
+            let (mut gain, mut middle) =
+                (left.g * left.g / (left.h + l2) + right.g * right.g / (right.h + l2) - parent_gain, 0.0);
+            if monotone != 0 || candidate.bounds.0.is_finite() || candidate.bounds.1.is_finite() {
+                let clamp = |sums: &Sums| self.value(sums).clamp(candidate.bounds.0, candidate.bounds.1);
+                let (l, r) = (clamp(&left), clamp(&right));
+                if (r - l) * (monotone as f64) < 0.0 {
+                    return;
+                }
+                // Loss at the bounded values, negated and doubled.
+                let at = |sums: &Sums, v: f64| -2.0 * sums.g * v - (sums.h + l2) * v * v;
+                gain = at(&left, l) + at(&right, r) - at(&whole, clamp(&whole));
+                middle = (l + r) / 2.0;
+            }
+            if best.is_none_or(|best| gain > best.0) && gain > 1e-12 * parent_gain.abs() {
+                best = Some((gain, at, missing_left, cell, middle));
+            }
+        };
+        let mut order: Vec<usize> = (0..map.bins).collect();
+        if matches!(map.feature, Feature::Category { .. }) {
+            let rank = |bin: usize| {
+                let sums = gradients.open(cells[bin]);
+                // Few rows say little about a level: they are drawn to the middle.
+                sums.g / (sums.h + 10.0)
+            };
+            order.retain(|&bin| cells[bin][1] != 0);
+            order.sort_by(|&a, &b| rank(a).total_cmp(&rank(b)).then(a.cmp(&b)));
+        }
+        let directions: &[bool] = if missing[1] == 0 { &[false] } else { &[false, true] };
+        for &missing_left in directions {
+            let mut sum = if missing_left { missing } else { [0; 2] };
+            let last = if missing[1] != 0 && !missing_left { order.len() } else { order.len().saturating_sub(1) };
+            for (at, &bin) in order[..last].iter().enumerate() {
+                if cells[bin][1] != 0 {
+                    sum = add(sum, cells[bin]);
+                    judge(sum, at, missing_left);
+                }
+            }
+        }
+        let (gain, at, mut missing_left, sums, middle) = best?;
+        if missing[1] == 0 {
+            let left = gradients.open(sums).rows;
+            missing_left = 2 * left > whole.rows;
+        }
+        let mut left = [0u64; 4];
+        order[..=at].iter().for_each(|&bin| left[bin / 64] |= 1 << (bin % 64));
+        if missing_left {
+            left[3] |= 1 << 63;
+        }
+        let test = match map.feature {
+            Feature::Number => Test::AtMost(map.edge(at)),
+            Feature::Category { levels } => {
+                let mut set = vec![0u64; (levels as usize).div_ceil(64)];
+                for &bin in &order[..=at] {
+                    let level = map.levels[bin] as usize;
+                    set[level / 64] |= 1 << (level % 64);
+                }
+                Test::Among(set.into())
+            }
+        };
+        Some(Best { gain, feature, left, test, missing_left, sums, middle })
+    }
+}
+
+fn add(a: Cell, b: Cell) -> Cell {
+    [a[0] + b[0], a[1] + b[1]]
+}
+
+/// The hot loop: each row adds its gradient to one bin of each column of a group.
+fn count(histogram: &mut [Cell], width: usize, group: &[[u8; GROUP]], gradients: &Gradients, rows: &[u32], all: bool) {
+    let cell = |row: usize| {
+        let [g, h] = gradients.cells[row];
+        [i64::from(g), (i64::from(h) << gradients.shift) + 1]
+    };
+    if width == GROUP {
+        let Ok(histogram): Result<&mut [Cell; GROUP * WIDTH], _> = histogram.try_into() else { return };
+        let mut put = |row: usize| {
+            let cell = cell(row);
+            let bins = group[row];
+            for j in 0..GROUP {
+                let bin = &mut histogram[j * WIDTH + bins[j] as usize];
+                bin[0] += cell[0];
+                bin[1] += cell[1];
+            }
+        };
+        match (all, rows.first()) {
+            // All rows, or a run of them, in their order: no need to look them up.
+            (true, Some(&first)) if rows.last().is_some_and(|&last| (last - first) as usize + 1 == rows.len()) => {
+                (first as usize..first as usize + rows.len()).for_each(put);
+            }
+            _ => rows.iter().for_each(|&row| put(row as usize)),
+        }
+        return;
+    }
+    for &row in rows {
+        let cell = cell(row as usize);
+        for (j, &bin) in group[row as usize][..width].iter().enumerate() {
+            let bin = &mut histogram[j * WIDTH + bin as usize];
+            bin[0] += cell[0];
+            bin[1] += cell[1];
+        }
+    }
+}
+
+/// Stable partition; large ranges in chunks and in parallel.
+fn partition(rows: &mut [u32], spare: &mut Vec<u32>, left: impl Fn(u32) -> bool + Sync) -> usize {
+    let n = rows.len();
+    if spare.len() < n {
+        spare.resize(n, 0);
+    }
+    let spare = &mut spare[..n];
+    let one = |(from, to): (&[u32], &mut [u32])| {
+        // Left ones from the front, right ones from the back, reversed.
+        let (mut l, mut r) = (0, to.len());
+        for &row in from {
+            let goes = left(row);
+            if goes {
+                to[l] = row;
+                l += 1;
+            } else {
+                r -= 1;
+                to[r] = row;
+            }
+        }
+        to[l..].reverse();
+        l
+    };
+    let counts: Vec<usize> = match n <= 2 * CHUNK {
+        true => vec![one((rows, spare))],
+        false => rows.par_chunks(CHUNK).zip(spare.par_chunks_mut(CHUNK)).map(one).collect(),
+    };
+    let chunk = if n <= 2 * CHUNK { n.max(1) } else { CHUNK };
+    let total: usize = counts.iter().sum();
+    let (mut lefts, mut rights) = rows.split_at_mut(total);
+    let mut jobs = Vec::with_capacity(counts.len());
+    for (from, &count) in spare.chunks(chunk).zip(&counts) {
+        let (l, rest) = lefts.split_at_mut(count);
+        let (r, tail) = rights.split_at_mut(from.len() - count);
+        jobs.push((from, l, r));
+        (lefts, rights) = (rest, tail);
+    }
+    let copy = |(from, l, r): (&[u32], &mut [u32], &mut [u32])| {
+        l.copy_from_slice(&from[..l.len()]);
+        r.copy_from_slice(&from[l.len()..]);
+    };
+    if jobs.len() > 1 { jobs.into_par_iter().for_each(copy) } else { jobs.into_iter().for_each(copy) }
+    total
+}

@@ -1,0 +1,745 @@
+//! Growing one tree with exact best splits.
+//!
+//! At a node every candidate column is ordered by its ranks ([`Columns`]): counted into bins where the ranks lie close together,
+//! sorted as integers where not. Rows then move from right to left one distinct value at a time, and a [`Meter`] says how pure the
+//! two sides are. Rows are partitioned in place and keep their order. Cost: O(rows x candidates) a level, sorting of small nodes apart.
+//!
+//! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split into two sets of levels:
+//! in the order of the mean target the best cut is the best of all subsets (Fisher 1958; Breiman et al. 1984), for more than two
+//! classes the order is tried for each class. Missing values are tried on both sides. The random choices at a node hang on its path from
+//! the root, so subtrees can grow in any order and on any thread.
+
+use crate::{
+    Ctx, Error, Feature, Result,
+    core::rng,
+    engine::{
+        columns::{Column, Columns, MISSING},
+        tree::{Draft, DraftNode, Split, Test, contains},
+    },
+};
+use rayon::prelude::*;
+use std::collections::BinaryHeap;
+
+/// When to stop and what to try.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub max_depth: usize,
+    pub min_rows_split: usize,
+    pub min_rows_leaf: usize,
+    pub min_weight_leaf: f64,
+    pub max_features: usize,
+    /// Best first up to so many leaves, instead of everything.
+    pub max_leaves: Option<usize>,
+    pub min_decrease: f64,
+    /// One random threshold a column instead of the best.
+    pub random: bool,
+    /// A split must differ from chance at this level.
+    pub significance: Option<f64>,
+}
+
+impl Limits {
+    pub fn none(cols: usize) -> Self {
+        Limits {
+            max_depth: usize::MAX,
+            min_rows_split: 2,
+            min_rows_leaf: 1,
+            min_weight_leaf: 0.0,
+            max_features: cols,
+            max_leaves: None,
+            min_decrease: 0.0,
+            random: false,
+            significance: None,
+        }
+    }
+}
+
+/// What a tree minimises, as seen from one node: sums over rows that move from the right side to the left.
+///
+/// With G(side) the weight of a side times the part of its impurity that depends on the cut, negated, the decrease of weighted
+/// impurity by a split is G(left) + G(right) - G(node).
+pub trait Meter: Clone + Send + Sync {
+    /// Numbers kept for a bin; 0 where a bin is not enough to know.
+    fn bin_width(&self) -> usize;
+    /// Numbers in a leaf.
+    fn outputs(&self) -> usize;
+    /// Takes up the rows of a node; from here on a row is known by its place among them.
+    fn load(&mut self, rows: &[u32]);
+    fn weight(&self) -> f64;
+    fn impurity(&self) -> f64;
+    fn gain(&self) -> f64;
+    /// Nothing is left to tell apart.
+    fn pure(&self) -> bool;
+    fn value(&self, out: &mut Vec<f64>);
+    /// How many orders of categories are worth trying, and what a row adds to the mean of its level in one: (weight, weighted value).
+    fn orders(&self) -> usize {
+        1
+    }
+    fn order_by(&self, i: usize, order: usize) -> (f64, f64);
+
+    /// All rows to the right. `sequence` is the order in which they will move, empty when whole bins move.
+    fn start(&mut self, sequence: &[u32]);
+    fn take(&mut self, i: usize);
+    fn clear_bins(&mut self, bins: usize);
+    fn add_to_bin(&mut self, bin: usize, i: usize);
+    fn take_bin(&mut self, bin: usize);
+    fn sides(&self) -> (f64, f64);
+    fn score(&self) -> f64;
+
+    /// Probability of a split at least as good where the target does not depend on the side. Rows with `left` have moved.
+    fn p_value(&self, left: &[bool]) -> f64;
+}
+
+/// Grows a tree on `samples`, row numbers in rising order.
+pub fn grow<M: Meter>(
+    ctx: &Ctx,
+    columns: &Columns,
+    meter: M,
+    mut samples: Vec<u32>,
+    limits: &Limits,
+    seed: u64,
+    parallel: bool,
+) -> Result<Draft> {
+    if samples.is_empty() {
+        return Err(Error::Data("a tree needs at least one row of positive weight".into()));
+    }
+    let mut probe = meter.clone();
+    probe.load(&samples);
+    let grower = Grower { ctx, columns, limits, total: probe.weight(), parallel };
+    let mut hand = Hand { meter, scratch: Scratch::default() };
+    if limits.max_leaves.is_some() {
+        return grower.best_first(&mut hand, &mut samples, seed);
+    }
+    grower.depth_first(&mut hand, &mut samples, seed)
+}
+
+struct Grower<'a> {
+    ctx: &'a Ctx,
+    columns: &'a Columns,
+    limits: &'a Limits,
+    total: f64,
+    parallel: bool,
+}
+
+/// What one thread works with.
+#[derive(Clone)]
+struct Hand<M> {
+    meter: M,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Default)]
+struct Scratch {
+    codes: Vec<u32>,
+    keys: Vec<u64>,
+    spare: Vec<u64>,
+    counts: Vec<u32>,
+    sequence: Vec<u32>,
+    missing: Vec<u32>,
+    right: Vec<u32>,
+}
+
+/// Nodes with more rows than this are opened one after the other, their columns in parallel; smaller subtrees grow in parallel.
+const LARGE: usize = 1 << 14;
+
+/// A node to be opened.
+#[derive(Clone, Copy)]
+struct Task {
+    start: usize,
+    end: usize,
+    depth: usize,
+    seed: u64,
+    /// Where its number goes.
+    parent: Option<(usize, bool)>,
+}
+
+impl Task {
+    fn child(&self, parent: usize, left: bool, start: usize, end: usize) -> Task {
+        let seed = mix(self.seed ^ if left { 0x9e37_79b9_7f4a_7c15 } else { 0xd1b5_4a32_d192_ed03 });
+        Task { start, end, depth: self.depth + 1, seed, parent: Some((parent, left)) }
+    }
+}
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A few draws at a node: splitmix64, a whole stream would cost more than a small node.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.next()) * n as u128) >> 64) as usize
+    }
+
+    fn uniform(&mut self) -> f64 {
+        rng::unit(self.next())
+    }
+}
+
+/// The best split of a column, or of a node.
+#[derive(Clone, Debug)]
+struct Found {
+    score: f64,
+    feature: usize,
+    cut: Cut,
+    test: Test,
+    missing_left: bool,
+}
+
+/// A test on codes.
+#[derive(Clone, Debug)]
+enum Cut {
+    AtMost(u32),
+    Among(Box<[u64]>),
+}
+
+impl Found {
+    #[inline]
+    fn goes_left(&self, code: u32) -> bool {
+        match &self.cut {
+            _ if code == MISSING => self.missing_left,
+            Cut::AtMost(last) => code <= *last,
+            Cut::Among(set) => contains(set, code as usize),
+        }
+    }
+}
+
+impl Grower<'_> {
+    fn depth_first<M: Meter>(&self, hand: &mut Hand<M>, samples: &mut [u32], seed: u64) -> Result<Draft> {
+        let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
+        let mut small = Vec::new();
+        let mut stack = vec![Task { start: 0, end: samples.len(), depth: 0, seed, parent: None }];
+        while let Some(task) = stack.pop() {
+            if task.parent.is_some() && task.end - task.start <= LARGE {
+                small.push(task);
+                continue;
+            }
+            let rows = &mut samples[task.start..task.end];
+            if let Some((at, left)) = self.step(hand, &mut draft, rows, &task)? {
+                stack.push(task.child(at, false, task.start + left, task.end));
+                stack.push(task.child(at, true, task.start, task.start + left));
+            }
+        }
+        small.sort_by_key(|task| task.start);
+        let mut parts = Vec::with_capacity(small.len());
+        let (mut rest, mut offset) = (samples, 0);
+        for task in &small {
+            let (_, tail) = rest.split_at_mut(task.start - offset);
+            let (part, tail) = tail.split_at_mut(task.end - task.start);
+            parts.push((*task, part));
+            (rest, offset) = (tail, task.end);
+        }
+        let subtree = |hand: &mut Hand<M>, (task, rows): (Task, &mut [u32])| {
+            self.ctx.check()?;
+            let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
+            let mut stack = vec![Task { start: 0, end: rows.len(), parent: None, ..task }];
+            while let Some(task) = stack.pop() {
+                if let Some((at, left)) = self.step(hand, &mut draft, &mut rows[task.start..task.end], &task)? {
+                    stack.push(task.child(at, false, task.start + left, task.end));
+                    stack.push(task.child(at, true, task.start, task.start + left));
+                }
+            }
+            Ok(draft)
+        };
+        let drafts: Vec<Draft> = if self.parallel && parts.len() > 1 {
+            parts.into_par_iter().map_init(|| hand.clone(), subtree).collect::<Result<_>>()?
+        } else {
+            parts.into_iter().map(|part| subtree(hand, part)).collect::<Result<_>>()?
+        };
+        for (task, part) in small.iter().zip(drafts) {
+            let offset = draft.nodes.len();
+            if let Some((parent, left)) = task.parent {
+                *(if left { &mut draft.nodes[parent].left } else { &mut draft.nodes[parent].right }) = offset;
+            }
+            draft.values.extend(part.values);
+            draft.nodes.extend(part.nodes.into_iter().map(|mut node| {
+                node.left += offset;
+                node.right += offset;
+                node
+            }));
+        }
+        Ok(draft)
+    }
+
+    /// Opens a node, adds it to the draft and partitions its rows; returns its number and how many went left.
+    fn step<M: Meter>(
+        &self,
+        hand: &mut Hand<M>,
+        draft: &mut Draft,
+        rows: &mut [u32],
+        task: &Task,
+    ) -> Result<Option<(usize, usize)>> {
+        let (at, found) = self.open(hand, draft, rows, task)?;
+        Ok(found.map(|found| (at, self.split(hand, draft, rows, at, found))))
+    }
+
+    fn split<M>(&self, hand: &mut Hand<M>, draft: &mut Draft, rows: &mut [u32], at: usize, found: Found) -> usize {
+        let left = partition(rows, &self.columns.columns[found.feature].codes, &found, &mut hand.scratch.right);
+        draft.nodes[at].split =
+            Some(Split { feature: found.feature, test: found.test, missing_left: found.missing_left });
+        left
+    }
+
+    /// The leaf that gains most is split next.
+    fn best_first<M: Meter>(&self, hand: &mut Hand<M>, samples: &mut [u32], seed: u64) -> Result<Draft> {
+        struct Open {
+            decrease: f64,
+            at: usize,
+            task: Task,
+            found: Found,
+        }
+        impl PartialEq for Open {
+            fn eq(&self, other: &Self) -> bool {
+                self.cmp(other).is_eq()
+            }
+        }
+        impl Eq for Open {}
+        impl PartialOrd for Open {
+            fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+        impl Ord for Open {
+            fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+                self.decrease.total_cmp(&other.decrease).then(other.at.cmp(&self.at))
+            }
+        }
+        let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
+        let mut heap = BinaryHeap::new();
+        let root = Task { start: 0, end: samples.len(), depth: 0, seed, parent: None };
+        let most = self.limits.max_leaves.unwrap_or(usize::MAX);
+        let mut leaves = 1;
+        let mut next = vec![root];
+        loop {
+            for task in next.drain(..) {
+                let (at, found) = self.open(hand, &mut draft, &samples[task.start..task.end], &task)?;
+                if let Some(found) = found {
+                    let decrease = found.score - hand.meter.gain();
+                    heap.push(Open { decrease, at, task, found });
+                }
+            }
+            if leaves >= most {
+                break;
+            }
+            let Some(Open { at, task, found, .. }) = heap.pop() else { break };
+            let left = self.split(hand, &mut draft, &mut samples[task.start..task.end], at, found);
+            next.push(task.child(at, true, task.start, task.start + left));
+            next.push(task.child(at, false, task.start + left, task.end));
+            leaves += 1;
+        }
+        Ok(draft)
+    }
+
+    /// Adds a node to the draft and finds its split.
+    fn open<M: Meter>(
+        &self,
+        hand: &mut Hand<M>,
+        draft: &mut Draft,
+        rows: &[u32],
+        task: &Task,
+    ) -> Result<(usize, Option<Found>)> {
+        let limits = self.limits;
+        if rows.len() > LARGE {
+            self.ctx.check()?;
+        }
+        hand.meter.load(rows);
+        let (weight, impurity) = (hand.meter.weight(), hand.meter.impurity());
+        let at = draft.nodes.len();
+        if let Some((parent, left)) = task.parent {
+            *(if left { &mut draft.nodes[parent].left } else { &mut draft.nodes[parent].right }) = at;
+        }
+        draft.nodes.push(DraftNode { split: None, left: 0, right: 0, weight, rows: rows.len(), impurity });
+        hand.meter.value(&mut draft.values);
+        let stop = task.depth >= limits.max_depth
+            || rows.len() < limits.min_rows_split
+            || rows.len() < 2 * limits.min_rows_leaf
+            || weight < 2.0 * limits.min_weight_leaf
+            || hand.meter.pure();
+        if stop {
+            return Ok((at, None));
+        }
+        let Some(found) = self.search(hand, rows, task.seed) else { return Ok((at, None)) };
+        let decrease = (found.score - hand.meter.gain()) / self.total;
+        if decrease + f64::EPSILON < limits.min_decrease {
+            return Ok((at, None));
+        }
+        if let Some(level) = limits.significance {
+            let codes = &self.columns.columns[found.feature].codes;
+            let left: Vec<bool> = rows.iter().map(|&row| found.goes_left(codes[row as usize])).collect();
+            hand.meter.start(&[]);
+            (0..rows.len()).filter(|&i| left[i]).for_each(|i| hand.meter.take(i));
+            if hand.meter.p_value(&left) > level {
+                return Ok((at, None));
+            }
+        }
+        Ok((at, Some(found)))
+    }
+
+    fn search<M: Meter>(&self, hand: &mut Hand<M>, rows: &[u32], seed: u64) -> Option<Found> {
+        let cols = self.columns.columns.len();
+        let tried = self.limits.max_features.clamp(1, cols);
+        let mut draws = Draws(seed);
+        let tie = 1e-10 * hand.meter.weight() * hand.meter.impurity() + 8.0 * f64::EPSILON * hand.meter.gain().abs();
+        let mut best: Option<Found> = None;
+        let mut keep = |found: Option<Found>| {
+            if let Some(found) = found {
+                if best.as_ref().is_none_or(|best| found.score > best.score + tie) {
+                    best = Some(found);
+                }
+            }
+        };
+        if tried == cols && self.parallel && rows.len() * cols > LARGE {
+            let results: Vec<_> = (0..cols)
+                .into_par_iter()
+                .map_init(|| hand.clone(), |hand, j| self.column(hand, rows, j, mix(seed ^ j as u64), tie))
+                .collect();
+            results.into_iter().for_each(|(_, found)| keep(found));
+            return best;
+        }
+        if tried == cols {
+            for j in 0..cols {
+                keep(self.column(hand, rows, j, mix(seed ^ j as u64), tie).1);
+            }
+            return best;
+        }
+        // Constant columns count as tried, but the search goes on until one is not.
+        let mut order: Vec<u32> = (0..cols as u32).collect();
+        let mut any = false;
+        for visited in 0..cols {
+            if visited >= tried && any {
+                break;
+            }
+            order.swap(visited, visited + draws.below(cols - visited));
+            let j = order[visited] as usize;
+            let (varies, found) = self.column(hand, rows, j, mix(seed ^ j as u64), tie);
+            any |= varies;
+            keep(found);
+        }
+        best
+    }
+
+    /// Whether a column varies, and its best split.
+    fn column<M: Meter>(&self, hand: &mut Hand<M>, rows: &[u32], j: usize, seed: u64, tie: f64) -> (bool, Option<Found>) {
+        let column = &self.columns.columns[j];
+        let Hand { meter, scratch } = hand;
+        scratch.codes.clear();
+        scratch.missing.clear();
+        let (mut low, mut high) = (MISSING, 0);
+        for &row in rows {
+            let code = column.codes[row as usize];
+            scratch.codes.push(code);
+            // The code of missing is the largest of all, so it cannot lower `low`.
+            low = low.min(code);
+            high = high.max(code);
+        }
+        if low == MISSING || (low == high) {
+            return (false, None);
+        }
+        if high == MISSING {
+            high = 0;
+            for (i, &code) in scratch.codes.iter().enumerate() {
+                if code == MISSING {
+                    scratch.missing.push(i as u32);
+                } else {
+                    high = high.max(code);
+                }
+            }
+        }
+        let node = Node { column, feature: j, low, high, limits: self.limits, tie };
+        let found = match (self.limits.random, column.feature) {
+            (true, _) => node.random(meter, scratch, &mut Draws(seed)),
+            (false, Feature::Number) => node.best(meter, scratch),
+            (false, Feature::Category { .. }) => node.best_subset(meter, scratch),
+        };
+        (true, found)
+    }
+}
+
+fn partition(rows: &mut [u32], codes: &[u32], found: &Found, right: &mut Vec<u32>) -> usize {
+    right.clear();
+    right.resize(rows.len(), 0);
+    let (mut l, mut r) = (0, 0);
+    for i in 0..rows.len() {
+        let row = rows[i];
+        let left = found.goes_left(codes[row as usize]);
+        // Both are written, one counts: no branch to mispredict.
+        rows[l] = row;
+        right[r] = row;
+        l += usize::from(left);
+        r += usize::from(!left);
+    }
+    rows[l..].copy_from_slice(&right[..r]);
+    l
+}
+
+/// One column at one node.
+struct Node<'a> {
+    column: &'a Column,
+    feature: usize,
+    low: u32,
+    high: u32,
+    limits: &'a Limits,
+    tie: f64,
+}
+
+/// The best cut of a pass: the last code on the left and the first on the right, which is missing when only the missing are there.
+#[derive(Clone, Copy)]
+struct Best {
+    score: f64,
+    last: u32,
+    next: u32,
+    missing_left: bool,
+}
+
+impl Node<'_> {
+    fn best<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch) -> Option<Found> {
+        let best = self.pass(meter, scratch, self.low, self.high)?;
+        let threshold = match best.next {
+            MISSING => f64::INFINITY,
+            next => self.column.between(best.last, next),
+        };
+        Some(Found {
+            score: best.score,
+            feature: self.feature,
+            cut: Cut::AtMost(best.last),
+            test: Test::AtMost(threshold),
+            missing_left: best.missing_left,
+        })
+    }
+
+    /// The best cut of the codes in the scratch, which lie in low..=high or are missing.
+    fn pass<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32, high: u32) -> Option<Best> {
+        let n = scratch.codes.len();
+        let range = (high - low) as usize + 1;
+        let mut best: Option<Best> = None;
+        let width = meter.bin_width();
+        let directions: &[bool] = if scratch.missing.is_empty() { &[false] } else { &[false, true] };
+        if width > 0 && range.saturating_mul(width) <= 4 * n {
+            scratch.counts.clear();
+            scratch.counts.resize(range, 0);
+            meter.clear_bins(range);
+            for (i, &code) in scratch.codes.iter().enumerate() {
+                if code != MISSING {
+                    scratch.counts[(code - low) as usize] += 1;
+                    meter.add_to_bin((code - low) as usize, i);
+                }
+            }
+            for &missing_left in directions {
+                meter.start(&[]);
+                let mut taken = 0;
+                if missing_left {
+                    scratch.missing.iter().for_each(|&i| meter.take(i as usize));
+                    taken = scratch.missing.len();
+                }
+                let mut last = MISSING;
+                for bin in 0..range {
+                    let count = scratch.counts[bin] as usize;
+                    if count == 0 {
+                        continue;
+                    }
+                    if last != MISSING {
+                        self.judge(meter, taken, n, last, low + bin as u32, missing_left, &mut best);
+                    }
+                    meter.take_bin(bin);
+                    taken += count;
+                    last = low + bin as u32;
+                }
+                if taken < n {
+                    self.judge(meter, taken, n, last, MISSING, missing_left, &mut best);
+                }
+            }
+        } else {
+            scratch.keys.clear();
+            for (i, &code) in scratch.codes.iter().enumerate() {
+                if code != MISSING {
+                    scratch.keys.push(u64::from(code - low) << 32 | i as u64);
+                }
+            }
+            sort(&mut scratch.keys, &mut scratch.spare, range);
+            for &missing_left in directions {
+                scratch.sequence.clear();
+                let known = scratch.keys.iter().map(|&key| key as u32);
+                if missing_left {
+                    scratch.sequence.extend(scratch.missing.iter().copied().chain(known));
+                } else {
+                    scratch.sequence.extend(known.chain(scratch.missing.iter().copied()));
+                }
+                meter.start(&scratch.sequence);
+                let mut taken = 0;
+                if missing_left {
+                    scratch.missing.iter().for_each(|&i| meter.take(i as usize));
+                    taken = scratch.missing.len();
+                }
+                let mut last = (scratch.keys[0] >> 32) as u32;
+                for &key in &scratch.keys {
+                    let code = (key >> 32) as u32;
+                    if code != last {
+                        self.judge(meter, taken, n, last + low, code + low, missing_left, &mut best);
+                        last = code;
+                    }
+                    meter.take(key as u32 as usize);
+                    taken += 1;
+                }
+                if taken < n {
+                    self.judge(meter, taken, n, last + low, MISSING, missing_left, &mut best);
+                }
+            }
+        }
+        if let (Some(best), true) = (&mut best, scratch.missing.is_empty()) {
+            // Nothing was missing here: what will be goes with the many.
+            let left = scratch.codes.iter().filter(|&&code| code <= best.last).count();
+            best.missing_left = left > n - left;
+        }
+        best
+    }
+
+    #[inline]
+    fn judge<M: Meter>(
+        &self,
+        meter: &M,
+        taken: usize,
+        n: usize,
+        last: u32,
+        next: u32,
+        missing_left: bool,
+        best: &mut Option<Best>,
+    ) {
+        let least = self.limits.min_rows_leaf;
+        if taken < least || n - taken < least {
+            return;
+        }
+        let score = meter.score();
+        if best.as_ref().is_none_or(|best| score > best.score + self.tie) && score.is_finite() {
+            let (left, right) = meter.sides();
+            if left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf {
+                *best = Some(Best { score, last, next, missing_left });
+            }
+        }
+    }
+
+    fn best_subset<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch) -> Option<Found> {
+        let levels = scratch.codes.clone();
+        let range = (self.high - self.low) as usize + 1;
+        let mut found: Option<Found> = None;
+        for order in 0..meter.orders() {
+            let mut sums = vec![(0.0, 0.0, false); range];
+            for (i, &level) in levels.iter().enumerate().filter(|(_, level)| **level != MISSING) {
+                let (weight, value) = meter.order_by(i, order);
+                let sum = &mut sums[(level - self.low) as usize];
+                *sum = (sum.0 + weight, sum.1 + value, true);
+            }
+            let mut by_mean: Vec<usize> = (0..range).filter(|&level| sums[level].2).collect();
+            let mean = |level: usize| if sums[level].0 > 0.0 { sums[level].1 / sums[level].0 } else { 0.0 };
+            by_mean.sort_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(a.cmp(&b)));
+            let mut place = vec![MISSING; range];
+            by_mean.iter().enumerate().for_each(|(at, &level)| place[level] = at as u32);
+            for (code, &level) in scratch.codes.iter_mut().zip(&levels) {
+                *code = if level == MISSING { MISSING } else { place[(level - self.low) as usize] };
+            }
+            let Some(best) = self.pass(meter, scratch, 0, by_mean.len() as u32 - 1) else { continue };
+            if found.as_ref().is_none_or(|found| best.score > found.score + self.tie) {
+                let left = by_mean[..=best.last as usize].iter().map(|&level| level + self.low as usize);
+                found = Some(self.among(left, best.score, best.missing_left));
+            }
+        }
+        found
+    }
+
+    fn among(&self, left: impl Iterator<Item = usize>, score: f64, missing_left: bool) -> Found {
+        let Feature::Category { levels } = self.column.feature else { unreachable!("a category has levels") };
+        let mut set = vec![0u64; (levels as usize).div_ceil(64)];
+        left.for_each(|level| set[level / 64] |= 1 << (level % 64));
+        let set: Box<[u64]> = set.into();
+        Found { score, feature: self.feature, cut: Cut::Among(set.clone()), test: Test::Among(set), missing_left }
+    }
+
+    /// A random cut between the smallest and the largest value of the node, or a random set of its levels.
+    fn random<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, draws: &mut Draws) -> Option<Found> {
+        let n = scratch.codes.len();
+        let mut found = match self.column.feature {
+            Feature::Number => {
+                let values = &self.column.values;
+                let (first, last) = (values[self.low as usize], values[self.high as usize]);
+                let drawn = first + draws.uniform() * (last - first);
+                let threshold = if drawn >= last || !drawn.is_finite() { first } else { drawn };
+                let known = &values[self.low as usize..=self.high as usize];
+                let (cut, threshold) = match self.low == self.high {
+                    // Only known and missing differ.
+                    true => (self.high, f64::INFINITY),
+                    false => (self.low + known.partition_point(|value| *value <= threshold) as u32 - 1, threshold),
+                };
+                Found {
+                    score: 0.0,
+                    feature: self.feature,
+                    cut: Cut::AtMost(cut),
+                    test: Test::AtMost(threshold),
+                    missing_left: false,
+                }
+            }
+            Feature::Category { levels } => {
+                let mut present = vec![false; levels as usize];
+                scratch.codes.iter().filter(|code| **code != MISSING).for_each(|&code| present[code as usize] = true);
+                let present: Vec<usize> = (0..levels as usize).filter(|&level| present[level]).collect();
+                // One level surely left, one surely right, the others by the toss of a coin.
+                let (a, b) = (draws.below(present.len()), draws.below(present.len().max(2) - 1));
+                let b = if b >= a { b + 1 } else { b };
+                let left = present.iter().enumerate().filter(|&(at, _)| at == a || (at != b && draws.next() & 1 == 1));
+                let left: Vec<usize> = left.map(|(_, &level)| level).collect();
+                self.among(left.into_iter(), 0.0, false)
+            }
+        };
+        let here = scratch.codes.iter().filter(|&&code| code != MISSING && found.goes_left(code)).count();
+        found.missing_left = match scratch.missing.is_empty() {
+            true => 2 * here > n,
+            false => self.low != self.high && draws.next() & 1 == 1,
+        };
+        let goes = |code: u32| found.goes_left(code);
+        let taken = scratch.codes.iter().filter(|&&code| goes(code)).count();
+        let least = self.limits.min_rows_leaf.max(1);
+        if taken < least || n - taken < least {
+            return None;
+        }
+        scratch.sequence.clear();
+        scratch.sequence.extend((0..n as u32).filter(|&i| goes(scratch.codes[i as usize])));
+        scratch.sequence.extend((0..n as u32).filter(|&i| !goes(scratch.codes[i as usize])));
+        meter.start(&scratch.sequence);
+        scratch.sequence[..taken].iter().for_each(|&i| meter.take(i as usize));
+        let (left, right) = meter.sides();
+        found.score = meter.score();
+        let allowed = left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf;
+        (allowed && found.score.is_finite()).then_some(found)
+    }
+}
+
+/// Sorts by the upper half, whose values are below `range`: by digits where there are many, by comparison where there are few.
+fn sort(keys: &mut Vec<u64>, spare: &mut Vec<u64>, range: usize) {
+    const DIGIT: u32 = 9;
+    if keys.len() < 1024 {
+        keys.sort_unstable();
+        return;
+    }
+    let bits = usize::BITS - (range - 1).leading_zeros();
+    spare.resize(keys.len(), 0);
+    for pass in 0..bits.div_ceil(DIGIT) {
+        let digit = |key: u64| (key >> (32 + pass * DIGIT)) as usize & ((1 << DIGIT) - 1);
+        let mut starts = [0u32; 1 << DIGIT];
+        keys.iter().for_each(|&key| starts[digit(key)] += 1);
+        let mut sum = 0;
+        for start in &mut starts {
+            (*start, sum) = (sum, sum + *start);
+        }
+        for &key in keys.iter() {
+            let at = &mut starts[digit(key)];
+            spare[*at as usize] = key;
+            *at += 1;
+        }
+        std::mem::swap(keys, spare);
+    }
+}

@@ -1,0 +1,282 @@
+//! What single trees and forests share: parameters with several forms, the choice of a meter, the model of one tree.
+
+use crate::{
+    Array, Ctx, Error, Model, Output, Result, Target, Value, X,
+    core::{
+        Batch, choice,
+        param::{Field, Form, Range, above_to, any, at_least},
+    },
+    engine::{
+        columns::Columns,
+        grow::{Limits, grow},
+        meter::{Absolutes, Classes, Entropy, Gini, Moments, Poisson, Reals, Squares},
+        tree::{Block, Draft, Tree, check_trees, first_largest},
+    },
+
+};
+use serde::{Deserialize, Serialize};
+
+choice! {
+    /// How the purity of classes is measured.
+    pub enum ClassCriterion {
+        /// Probability that two rows of a node differ in class.
+        Gini = "gini",
+        /// Information, in bits.
+        Entropy = "entropy",
+        /// The same as entropy.
+        LogLoss = "log_loss",
+    }
+}
+
+choice! {
+    /// How the spread of numbers is measured.
+    pub enum RealCriterion {
+        /// Variance; leaves hold means.
+        SquaredError = "squared_error",
+        /// Mean absolute deviation; leaves hold medians.
+        AbsoluteError = "absolute_error",
+        /// Poisson deviance, for counts and rates; leaves hold means.
+        Poisson = "poisson",
+    }
+}
+
+choice! {
+    /// How thresholds are chosen.
+    pub enum Splitter {
+        /// The best of all.
+        Best = "best",
+        /// The best of one random threshold for each column.
+        Random = "random",
+    }
+}
+
+/// How many columns are tried at a split.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MaxFeatures {
+    All,
+    Sqrt,
+    Log2,
+    Count(usize),
+    Share(f64),
+}
+
+impl MaxFeatures {
+    pub fn of(self, cols: usize) -> usize {
+        let count = match self {
+            MaxFeatures::All => cols,
+            MaxFeatures::Sqrt => (cols as f64).sqrt() as usize,
+            MaxFeatures::Log2 => (cols as f64).log2() as usize,
+            MaxFeatures::Count(count) => count,
+            MaxFeatures::Share(share) => (share * cols as f64) as usize,
+        };
+        count.clamp(1, cols)
+    }
+}
+
+impl Field for MaxFeatures {
+    fn forms(_: Range) -> Vec<Form> {
+        vec![Form::Choice(vec!["sqrt", "log2", "none"]), Form::Int(at_least(1.0)), Form::Float(above_to(0.0, 1.0))]
+    }
+    fn to_value(&self) -> Value {
+        match *self {
+            MaxFeatures::All => Value::None,
+            MaxFeatures::Sqrt => Value::Text("sqrt".into()),
+            MaxFeatures::Log2 => Value::Text("log2".into()),
+            MaxFeatures::Count(count) => Value::Int(count as i64),
+            MaxFeatures::Share(share) => Value::Float(share),
+        }
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::None => Some(MaxFeatures::All),
+            Value::Text(name) => match name.as_str() {
+                "sqrt" => Some(MaxFeatures::Sqrt),
+                "log2" => Some(MaxFeatures::Log2),
+                "none" => Some(MaxFeatures::All),
+                _ => None,
+            },
+            number => Amount::from_value(number).map(|amount| match amount {
+                Amount::Count(count) => MaxFeatures::Count(count),
+                Amount::Share(share) => MaxFeatures::Share(share),
+            }),
+        }
+    }
+}
+
+/// A number of rows or columns, or a share of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    Count(usize),
+    Share(f64),
+}
+
+impl Amount {
+    /// Shares are rounded up.
+    pub fn of(self, whole: usize) -> usize {
+        match self {
+            Amount::Count(count) => count,
+            Amount::Share(share) => (share * whole as f64).ceil() as usize,
+        }
+    }
+}
+
+impl Field for Amount {
+    fn forms(range: Range) -> Vec<Form> {
+        let counts = if range == any() { at_least(1.0) } else { range };
+        vec![Form::Int(counts), Form::Float(above_to(0.0, 1.0))]
+    }
+    fn to_value(&self) -> Value {
+        match *self {
+            Amount::Count(count) => Value::Int(count as i64),
+            Amount::Share(share) => Value::Float(share),
+        }
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match *value {
+            Value::Float(share) if share <= 1.0 => Some(Amount::Share(share)),
+            _ => usize::from_value(value).map(Amount::Count),
+        }
+    }
+}
+
+/// What a tree is to tell apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Criterion {
+    Class(ClassCriterion),
+    Real(RealCriterion),
+}
+
+/// The weight of every row; a tree leaves out what has none.
+pub fn weights(batch: &Batch) -> Vec<f64> {
+    batch.weights.map_or_else(|| vec![1.0; batch.rows()], <[f64]>::to_vec)
+}
+
+pub fn with_weight(weights: &[f64]) -> Vec<u32> {
+    (0..weights.len() as u32).filter(|&row| weights[row as usize] > 0.0).collect()
+}
+
+/// Refuses targets that a criterion has no meaning for.
+pub fn check_target(model: &str, criterion: Criterion, y: &Target) -> Result<()> {
+    if criterion == Criterion::Real(RealCriterion::Poisson) {
+        let values = y.real();
+        if let Some(i) = values.iter().position(|y| *y < 0.0) {
+            return Err(Error::value(i, None, format!("the target is {}, but poisson needs 0 or more", values[i])));
+        }
+        if values.iter().all(|y| *y == 0.0) {
+            return Err(Error::Data(format!("{model}: poisson needs a target with a value above 0")));
+        }
+    }
+    Ok(())
+}
+
+/// Grows one tree on the rows that have weight.
+pub fn plant(
+    ctx: &Ctx,
+    columns: &Columns,
+    y: &Target,
+    criterion: Criterion,
+    weights: &[f64],
+    limits: &Limits,
+    seed: u64,
+    parallel: bool,
+) -> Result<Draft> {
+    let samples = with_weight(weights);
+    let pairs = |y: &dyn Fn(usize) -> f64| -> Vec<[f64; 2]> {
+        weights.iter().enumerate().map(|(i, &w)| if w > 0.0 { [w, w * y(i)] } else { [0.0; 2] }).collect()
+    };
+    match (*y, criterion) {
+        (Target::Class { codes, classes: 2 }, Criterion::Class(criterion)) => {
+            let pairs = pairs(&|i| f64::from(codes[i]));
+            match criterion {
+                ClassCriterion::Gini => {
+                    grow(ctx, columns, Moments::<Gini>::new(&pairs, 0.0), samples, limits, seed, parallel)
+                }
+                _ => grow(ctx, columns, Moments::<Entropy>::new(&pairs, 0.0), samples, limits, seed, parallel),
+            }
+        }
+        (Target::Class { codes, classes }, Criterion::Class(criterion)) => {
+            let meter = Classes::new(codes, weights, classes, criterion != ClassCriterion::Gini);
+            grow(ctx, columns, meter, samples, limits, seed, parallel)
+        }
+        (Target::Real { values, cols: 1 }, Criterion::Real(RealCriterion::SquaredError)) => {
+            let centre = means(values, 1, weights)[0];
+            let pairs = pairs(&|i| values[i] - centre);
+            grow(ctx, columns, Moments::<Squares>::new(&pairs, centre), samples, limits, seed, parallel)
+        }
+        (Target::Real { values, cols: 1 }, Criterion::Real(RealCriterion::Poisson)) => {
+            let pairs = pairs(&|i| values[i]);
+            grow(ctx, columns, Moments::<Poisson>::new(&pairs, 0.0), samples, limits, seed, parallel)
+        }
+        (Target::Real { values, cols }, Criterion::Real(RealCriterion::SquaredError)) => {
+            let centre = means(values, cols, weights);
+            grow(ctx, columns, Reals::new(values, cols, weights, &centre), samples, limits, seed, parallel)
+        }
+        (Target::Real { values, cols }, Criterion::Real(RealCriterion::AbsoluteError)) => {
+            grow(ctx, columns, Absolutes::new(values, cols, weights), samples, limits, seed, parallel)
+        }
+        (Target::Real { cols, .. }, _) => {
+            Err(Error::Unsupported(format!("criterion poisson takes one target, not {cols}")))
+        }
+        _ => Err(Error::Data("the target does not fit the criterion".into())),
+    }
+}
+
+/// Weighted mean of each target.
+pub fn means(values: &[f64], targets: usize, weights: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; targets];
+    for (row, weight) in values.chunks_exact(targets).zip(weights) {
+        sums.iter_mut().zip(row).for_each(|(sum, y)| *sum += weight * y);
+    }
+    let total: f64 = weights.iter().sum();
+    sums.iter().map(|sum| sum / total).collect()
+}
+
+/// One tree, of classes or of numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DecisionTreeModel {
+    pub tree: Tree,
+    /// 0 when leaves hold numbers.
+    pub classes: usize,
+    pub importances: Vec<f64>,
+    /// Columns tried at a split.
+    pub max_features: usize,
+}
+
+impl Model for DecisionTreeModel {
+    fn cols(&self) -> usize {
+        self.tree.cols()
+    }
+
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        match self.classes {
+            0 => vec![(Output::Value, self.tree.outputs()), (Output::Leaf, 1)],
+            k => vec![(Output::Class, 1), (Output::Probability, k), (Output::Leaf, 1)],
+        }
+    }
+
+    fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        let block = Block::new(x);
+        match output {
+            Output::Leaf => self.tree.for_each_leaf(&block, |row, leaf| out[row] = leaf as f64),
+            Output::Class => self.tree.for_each_leaf(&block, |row, leaf| {
+                out[row] = first_largest(self.tree.leaf_value(leaf)) as f64;
+            }),
+            _ => self.tree.add_to(&block, 1.0, out),
+        }
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        vec![
+            ("feature_importances_", (&self.importances).into()),
+            ("max_features_", self.max_features.into()),
+            ("n_leaves_", self.tree.leaves().into()),
+            ("depth_", self.tree.depth().into()),
+        ]
+    }
+
+    fn check(&self) -> Result<()> {
+        let outputs = if self.classes == 0 { self.tree.outputs() } else { self.classes };
+        check_trees(std::slice::from_ref(&self.tree), self.importances.len(), outputs)
+    }
+}

@@ -1,0 +1,228 @@
+//! Decision trees: `min_T sum_leaves sum_{i in leaf} w_i loss(y_i, value of leaf) + ccp_alpha |leaves|` over axis-parallel partitions, greedily.
+//!
+//! CART (Breiman, Friedman, Olshen, Stone 1984) with exact best splits: every midpoint between consecutive values of every column is
+//! tried, the split that lowers the impurity most is kept ([`grow`](crate::engine::grow)). Missing values are sent the better way; categories are
+//! split into sets of levels without one-hot columns. Growth stops by size, depth, decrease or a significance test, and the grown tree is
+//! cut back by cost complexity or on held-out rows ([`prune`]).
+//!
+//! Cost O(columns x rows x depth) after one sort of each column; predicting is O(depth). Greedy: not the best of all trees, which is NP-hard.
+
+use super::{
+    common::{
+        Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, check_target, plant,
+        weights,
+    },
+    prune,
+};
+use crate::{
+    Ctx, Error, Estimator, Fit, FitLog, Info, Passes, Result, Source, Stop, Task,
+    core::{
+        param::{above, at_least, between, from_to, linear, log},
+        params, rng,
+    },
+    engine::{columns::Columns, grow::Limits, tree::Draft},
+};
+
+params! {
+    /// A tree of questions that ends in shares of classes. Easy to read, needs no scaling, takes categories and missing values as they are.
+    pub struct DecisionTreeClassifier {
+        /// How the purity of a node is measured.
+        criterion: ClassCriterion = ClassCriterion::Gini;
+        /// The best threshold of each column, or a random one.
+        splitter: Splitter = Splitter::Best;
+        /// Most questions on the way to a leaf; none for no limit.
+        max_depth: Option<usize> = None, at_least(1.0), linear(2.0, 20.0);
+        /// A node with fewer rows is a leaf: a count, or a share of all rows.
+        min_samples_split: Amount = Amount::Count(2), at_least(2.0);
+        /// Every leaf has so many rows: a count, or a share of all rows.
+        min_samples_leaf: Amount = Amount::Count(1), at_least(1.0), log(1.0, 100.0);
+        /// Every leaf has this share of all weight.
+        min_weight_fraction_leaf: f64 = 0.0, between(0.0, 0.5);
+        /// How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+        max_features: MaxFeatures = MaxFeatures::All;
+        /// Most leaves; the best splits come first.
+        max_leaf_nodes: Option<usize> = None, at_least(2.0), log(4.0, 512.0);
+        /// A split must lower the weighted impurity by this much.
+        min_impurity_decrease: f64 = 0.0, at_least(0.0);
+        /// Price of a leaf when the grown tree is cut back.
+        ccp_alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e-1);
+        /// A split must be significant at this level by a chi-squared test; none for no test.
+        significance: Option<f64> = None, above(0.0);
+        /// Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
+        prune_fraction: f64 = 0.0, from_to(0.0, 1.0);
+    }
+}
+
+params! {
+    /// A tree of questions that ends in numbers: a piecewise constant function. Takes categories and missing values as they are.
+    pub struct DecisionTreeRegressor {
+        /// How the spread of a node is measured.
+        criterion: RealCriterion = RealCriterion::SquaredError;
+        /// The best threshold of each column, or a random one.
+        splitter: Splitter = Splitter::Best;
+        /// Most questions on the way to a leaf; none for no limit.
+        max_depth: Option<usize> = None, at_least(1.0), linear(2.0, 20.0);
+        /// A node with fewer rows is a leaf: a count, or a share of all rows.
+        min_samples_split: Amount = Amount::Count(2), at_least(2.0);
+        /// Every leaf has so many rows: a count, or a share of all rows.
+        min_samples_leaf: Amount = Amount::Count(1), at_least(1.0), log(1.0, 100.0);
+        /// Every leaf has this share of all weight.
+        min_weight_fraction_leaf: f64 = 0.0, between(0.0, 0.5);
+        /// How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+        max_features: MaxFeatures = MaxFeatures::All;
+        /// Most leaves; the best splits come first.
+        max_leaf_nodes: Option<usize> = None, at_least(2.0), log(4.0, 512.0);
+        /// A split must lower the weighted impurity by this much.
+        min_impurity_decrease: f64 = 0.0, at_least(0.0);
+        /// Price of a leaf when the grown tree is cut back.
+        ccp_alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e-1);
+        /// A split must be significant at this level by an F test (absolute_error: median test); none for no test.
+        significance: Option<f64> = None, above(0.0);
+        /// Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
+        prune_fraction: f64 = 0.0, from_to(0.0, 1.0);
+    }
+}
+
+pub(super) const REASON: &str = "splits look at all rows of a node in the order of every column";
+
+/// What the parameter structs of single trees have in common, as numbers for a given size.
+pub(super) struct Plan {
+    pub name: &'static str,
+    pub criterion: Criterion,
+    pub limits: Limits,
+    pub ccp_alpha: f64,
+    pub prune_fraction: f64,
+}
+
+macro_rules! plan {
+    ($type:ty, $criterion:path) => {
+        impl $type {
+            pub(super) fn plan(&self, rows: usize, cols: usize, weight: f64) -> Plan {
+                let limits = Limits {
+                    max_depth: self.max_depth.unwrap_or(usize::MAX),
+                    min_rows_split: self.min_samples_split.of(rows).max(2),
+                    min_rows_leaf: self.min_samples_leaf.of(rows).max(1),
+                    min_weight_leaf: self.min_weight_fraction_leaf * weight,
+                    max_features: self.max_features.of(cols),
+                    max_leaves: self.max_leaf_nodes,
+                    min_decrease: self.min_impurity_decrease,
+                    random: self.splitter == Splitter::Random,
+                    significance: self.significance,
+                };
+                Plan {
+                    name: <$type as crate::Params>::NAME,
+                    criterion: $criterion(self.criterion),
+                    limits,
+                    ccp_alpha: self.ccp_alpha,
+                    prune_fraction: self.prune_fraction,
+                }
+            }
+
+            /// Penalty and total impurity of every best subtree, from the grown tree to its root.
+            pub fn pruning_path(&self, data: &dyn Source, ctx: &Ctx) -> Result<Vec<prune::Step>> {
+                let batch = data.in_memory(<$type as crate::Params>::NAME, REASON)?;
+                let columns = Columns::new(ctx, &batch.x, data.features())?;
+                let weights = weights(&batch);
+                let plan = self.plan(batch.rows(), batch.x.cols(), weights.iter().sum());
+                let draft = ctx.install(|| {
+                    plant(ctx, &columns, &batch.y, plan.criterion, &weights, &plan.limits, ctx.seed, true)
+                })?;
+                Ok(prune::path(&draft))
+            }
+        }
+    };
+}
+plan!(DecisionTreeClassifier, Criterion::Class);
+plan!(DecisionTreeRegressor, Criterion::Real);
+
+impl Estimator for DecisionTreeClassifier {
+    type Model = DecisionTreeModel;
+
+    const INFO: Info = Info {
+        missing: true,
+        categories: true,
+        random: true,
+        ..Info::new(
+            "tree",
+            Task::Classification,
+            "min_T sum_leaves w_leaf impurity(leaf) + ccp_alpha |leaves|",
+            Passes::Memory(REASON),
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
+        fit(|rows, cols, weight| self.plan(rows, cols, weight), data, ctx)
+    }
+}
+
+impl Estimator for DecisionTreeRegressor {
+    type Model = DecisionTreeModel;
+
+    const INFO: Info = Info {
+        missing: true,
+        categories: true,
+        random: true,
+        multi_target: true,
+        ..Info::new(
+            "tree",
+            Task::Regression,
+            "min_T sum_leaves sum_{i in leaf} w_i loss(y_i, value) + ccp_alpha |leaves|",
+            Passes::Memory(REASON),
+        )
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
+        fit(|rows, cols, weight| self.plan(rows, cols, weight), data, ctx)
+    }
+}
+
+fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
+    let shape = data.shape();
+    let name = plan(shape.rows, shape.cols, 1.0).name;
+    let batch = data.in_memory(name, REASON)?;
+    ctx.check()?;
+    let mut weights = weights(&batch);
+    let plan = plan(batch.rows(), batch.x.cols(), weights.iter().sum());
+    check_target(name, plan.criterion, &batch.y)?;
+    let columns = Columns::new(ctx, &batch.x, data.features())?;
+    let all = weights.clone();
+    let mut held_out = Vec::new();
+    if plan.prune_fraction > 0.0 {
+        let drawn = |row: usize| rng::unit(rng::key(ctx.seed, "prune", row as u64)) < plan.prune_fraction;
+        held_out = (0..batch.rows()).filter(|&row| drawn(row)).map(|row| row as u32).collect();
+        held_out.iter().for_each(|&row| weights[row as usize] = 0.0);
+        if weights.iter().all(|&weight| weight == 0.0) {
+            return Err(Error::Data(format!("{name}: prune_fraction={} leaves no row to grow on", plan.prune_fraction)));
+        }
+    }
+    let grow = || plant(ctx, &columns, &batch.y, plan.criterion, &weights, &plan.limits, ctx.seed, true);
+    let mut draft = ctx.install(grow)?;
+    let mut notes = Vec::new();
+    let mut cut = |draft: &mut Draft, what: &str, prune: &mut dyn FnMut(&mut Draft)| {
+        let before = draft.finish(shape.cols, false).leaves();
+        prune(draft);
+        let after = draft.finish(shape.cols, false).leaves();
+        notes.push(format!("{what} cut {before} leaves back to {after}"));
+    };
+    if !held_out.is_empty() {
+        cut(&mut draft, "reduced error pruning", &mut |draft| {
+            prune::reduced_error(draft, &batch.x, &batch.y, &all, &held_out);
+        });
+    }
+    if plan.ccp_alpha > 0.0 {
+        cut(&mut draft, "cost complexity pruning", &mut |draft| prune::cost_complexity(draft, plan.ccp_alpha));
+    }
+    let tree = draft.finish(shape.cols, true);
+    let impurity = prune::path(&draft)[0].impurity;
+    let log = FitLog { passes: tree.depth().max(1), stop: Stop::Exact, objective: vec![impurity], notes, ..FitLog::default() };
+    let model = DecisionTreeModel {
+        classes: match plan.criterion {
+            Criterion::Class(_) => tree.outputs(),
+            Criterion::Real(_) => 0,
+        },
+        importances: draft.importances(shape.cols),
+        max_features: plan.limits.max_features,
+        tree,
+    };
+    Ok(Fit::new(model, log))
+}

@@ -1,0 +1,349 @@
+//! Forests: the mean of many trees that were made to differ, `f(x) = 1/T sum_t f_t(x)`.
+//!
+//! Random forest (Breiman 2001): each tree sees a bootstrap sample of the rows, each split a random choice of the columns.
+//! Extremely randomised trees (Geurts, Ernst, Wehenkel 2006): all rows, and one random threshold for each tried column.
+//! Rows that a tree did not see judge it: out-of-bag predictions cost no held-out data.
+//!
+//! All trees share one matrix of ranks; a bootstrap sample is a weight for each row, never a copy. Trees grow in parallel, each from the
+//! random stream of its number. Cost O(trees x tried columns x rows x depth).
+
+use super::{
+    common::{
+        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, check_target, plant, weights,
+    },
+    decision_tree::REASON,
+    prune,
+};
+use crate::{
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Stop, Target, Task, X,
+    core::{
+        ctx::Progress,
+        model::Property,
+        param::{at_least, between, linear, log},
+        params, rng,
+    },
+    engine::{
+        columns::Columns,
+        grow::Limits,
+        tree::{Block, Tree, check_trees, first_largest, normalise},
+    },
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Four estimators that differ in criterion, columns tried, bootstrap and thresholds.
+macro_rules! forest {
+    ($name:ident, $doc:literal, $criterion:ty = $default:expr, $wrap:path, $max_features:expr, $bootstrap:expr, $random:expr, $task:expr) => {
+        params! {
+            #[doc = $doc]
+            pub struct $name {
+                /// How many trees.
+                n_estimators: usize = 100, at_least(1.0), log(50.0, 500.0);
+                /// How the purity or spread of a node is measured.
+                criterion: $criterion = $default;
+                /// Most questions on the way to a leaf; none for no limit.
+                max_depth: Option<usize> = None, at_least(1.0), linear(4.0, 30.0);
+                /// A node with fewer rows is a leaf: a count, or a share of all rows.
+                min_samples_split: Amount = Amount::Count(2), at_least(2.0);
+                /// Every leaf has so many rows: a count, or a share of all rows.
+                min_samples_leaf: Amount = Amount::Count(1), at_least(1.0), log(1.0, 20.0);
+                /// Every leaf has this share of all weight.
+                min_weight_fraction_leaf: f64 = 0.0, between(0.0, 0.5);
+                /// How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+                max_features: MaxFeatures = $max_features;
+                /// Most leaves of a tree; the best splits come first.
+                max_leaf_nodes: Option<usize> = None, at_least(2.0);
+                /// A split must lower the weighted impurity by this much.
+                min_impurity_decrease: f64 = 0.0, at_least(0.0);
+                /// Whether each tree sees a bootstrap sample of the rows instead of all.
+                bootstrap: bool = $bootstrap;
+                /// Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+                oob_score: bool = false;
+                /// Price of a leaf when a grown tree is cut back.
+                ccp_alpha: f64 = 0.0, at_least(0.0);
+                /// Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+                max_samples: Option<Amount> = None;
+            }
+        }
+
+        impl Estimator for $name {
+            type Model = ForestModel;
+
+            const INFO: Info = Info {
+                missing: true,
+                categories: true,
+                random: true,
+                multi_target: matches!($task, Task::Regression),
+                exceptions: &[(
+                    Property::WeightIsRepetition,
+                    "rows and columns are drawn at random, and a repeated row is drawn more often than a heavy one",
+                )],
+                ..Info::new("ensemble", $task, "f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample", Passes::Memory(REASON))
+            };
+
+            fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
+                let shape = data.shape();
+                let plan = Plan {
+                    name: Self::NAME,
+                    trees: self.n_estimators,
+                    criterion: $wrap(self.criterion),
+                    limits: Limits {
+                        max_depth: self.max_depth.unwrap_or(usize::MAX),
+                        min_rows_split: self.min_samples_split.of(shape.rows).max(2),
+                        min_rows_leaf: self.min_samples_leaf.of(shape.rows).max(1),
+                        max_features: self.max_features.of(shape.cols),
+                        max_leaves: self.max_leaf_nodes,
+                        min_decrease: self.min_impurity_decrease,
+                        random: $random,
+                        ..Limits::none(shape.cols)
+                    },
+                    min_weight_fraction: self.min_weight_fraction_leaf,
+                    ccp_alpha: self.ccp_alpha,
+                    bootstrap: self.bootstrap.then(|| self.max_samples.map_or(shape.rows, |amount| amount.of(shape.rows)).max(1)),
+                    oob: self.oob_score,
+                };
+                plan.fit(data, ctx)
+            }
+        }
+    };
+}
+
+forest!(
+    RandomForestClassifier,
+    "Many trees, each on its own sample of the rows and with random columns at each split, vote by their shares of classes. A strong default.",
+    ClassCriterion = ClassCriterion::Gini, Criterion::Class, MaxFeatures::Sqrt, true, false, Task::Classification
+);
+forest!(
+    RandomForestRegressor,
+    "The mean of many trees, each on its own sample of the rows. A strong default for numbers.",
+    RealCriterion = RealCriterion::SquaredError, Criterion::Real, MaxFeatures::Share(1.0), true, false, Task::Regression
+);
+forest!(
+    ExtraTreesClassifier,
+    "Many trees with random thresholds vote by their shares of classes: smoother than a random forest, and faster to grow.",
+    ClassCriterion = ClassCriterion::Gini, Criterion::Class, MaxFeatures::Sqrt, false, true, Task::Classification
+);
+forest!(
+    ExtraTreesRegressor,
+    "The mean of many trees with random thresholds: smoother than a random forest, and faster to grow.",
+    RealCriterion = RealCriterion::SquaredError, Criterion::Real, MaxFeatures::Share(1.0), false, true, Task::Regression
+);
+
+struct Plan {
+    name: &'static str,
+    trees: usize,
+    criterion: Criterion,
+    limits: Limits,
+    min_weight_fraction: f64,
+    ccp_alpha: f64,
+    /// Rows drawn for each tree.
+    bootstrap: Option<usize>,
+    oob: bool,
+}
+
+/// Trees between two looks at the clock; also what is in memory for out-of-bag predictions.
+const CHUNK: u64 = 16;
+
+impl Plan {
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
+        let batch = data.in_memory(self.name, REASON)?;
+        ctx.check()?;
+        if self.oob && self.bootstrap.is_none() {
+            return Err(Error::Parameter {
+                model: self.name.into(),
+                name: "oob_score".into(),
+                value: "true".into(),
+                allowed: "false without bootstrap, since every tree sees all rows".into(),
+            });
+        }
+        check_target(self.name, self.criterion, &batch.y)?;
+        let columns = Columns::new(ctx, &batch.x, data.features())?;
+        let (n, cols, own) = (batch.rows(), batch.x.cols(), weights(&batch));
+        let parallel_inside = self.trees < 4 * ctx.threads();
+        let block = self.oob.then(|| Block::new(&batch.x));
+        let tree = |number: u64| -> Result<(Tree, Vec<f64>, Vec<(u32, u32)>)> {
+            ctx.check()?;
+            let seed = rng::key(ctx.seed, "tree", number);
+            let drawn = self.bootstrap.map(|draws| bootstrap(seed, n, draws));
+            let weights: Vec<f64> = match &drawn {
+                Some(counts) => own.iter().zip(counts).map(|(w, &count)| w * f64::from(count)).collect(),
+                None => own.clone(),
+            };
+            let total: f64 = weights.iter().sum();
+            let weights = if total > 0.0 { weights } else { own.clone() };
+            let limits = Limits { min_weight_leaf: self.min_weight_fraction * total, ..self.limits.clone() };
+            let mut draft =
+                plant(ctx, &columns, &batch.y, self.criterion, &weights, &limits, seed, parallel_inside)?;
+            if self.ccp_alpha > 0.0 {
+                prune::cost_complexity(&mut draft, self.ccp_alpha);
+            }
+            let tree = draft.finish(cols, false);
+            let mut unseen = Vec::new();
+            if let (Some(block), Some(counts)) = (&block, &drawn) {
+                tree.for_each_leaf(block, |row, leaf| {
+                    if counts[row] == 0 {
+                        unseen.push((row as u32, leaf as u32));
+                    }
+                });
+            }
+            Ok((tree, draft.importances(cols), unseen))
+        };
+        let mut trees: Vec<Tree> = Vec::with_capacity(self.trees);
+        let mut importances = vec![0.0; cols];
+        let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { n } else { 0 }] };
+        for first in (0..self.trees as u64).step_by(CHUNK as usize) {
+            let last = (first + CHUNK).min(self.trees as u64);
+            let grown: Vec<_> =
+                ctx.install(|| (first..last).into_par_iter().map(tree).collect::<Result<Vec<_>>>())?;
+            for (tree, shares, unseen) in grown {
+                importances.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+                oob.add(&tree, &unseen);
+                trees.push(tree);
+            }
+            ctx.progress(Progress { what: "trees", step: last as usize, of: Some(self.trees), value: None });
+        }
+        normalise(&mut importances);
+        let classes = match self.criterion {
+            Criterion::Class(_) => trees[0].outputs(),
+            Criterion::Real(_) => 0,
+        };
+        let mut notes = Vec::new();
+        let (mut score, mut rows) = (None, Vec::new());
+        if self.oob {
+            let k = trees[0].outputs();
+            let predicted = oob.means(k);
+            let never = oob.counts.iter().filter(|&&count| count == 0).count();
+            if never > 0 {
+                notes.push(format!("{never} rows were in the sample of every tree and have no out-of-bag prediction"));
+            }
+            score = oob_score(&predicted, &batch.y, &own);
+            let name = if classes > 0 { "oob_decision_function_" } else { "oob_prediction_" };
+            rows.push((name, (&predicted).into()));
+        }
+        let log = FitLog { passes: trees.len(), stop: Stop::Exact, notes, ..FitLog::default() };
+        let model = ForestModel { classes, trees, importances, oob_score: score };
+        Ok(Fit { rows, ..Fit::new(model, log) })
+    }
+}
+
+/// How often each row is drawn.
+fn bootstrap(seed: u64, rows: usize, draws: usize) -> Vec<u32> {
+    let mut stream = rng::Stream::new(seed, "bootstrap", 0);
+    let mut counts = vec![0; rows];
+    (0..draws).for_each(|_| counts[stream.below(rows)] += 1);
+    counts
+}
+
+/// Sums of the predictions of trees that did not see a row.
+struct Votes {
+    sums: Vec<f64>,
+    counts: Vec<u32>,
+}
+
+impl Votes {
+    fn add(&mut self, tree: &Tree, unseen: &[(u32, u32)]) {
+        let k = tree.outputs();
+        self.sums.resize(self.counts.len() * k, 0.0);
+        for &(row, leaf) in unseen {
+            let row = row as usize;
+            self.counts[row] += 1;
+            let sums = &mut self.sums[row * k..(row + 1) * k];
+            sums.iter_mut().zip(tree.leaf_value(leaf as usize)).for_each(|(sum, value)| *sum += value);
+        }
+    }
+
+    /// NaN where no tree can tell.
+    fn means(&self, k: usize) -> Matrix {
+        Matrix::from_fn(self.counts.len(), k, |i, j| self.sums[i * k + j] / f64::from(self.counts[i]))
+    }
+}
+
+/// Accuracy, or R^2, over the rows that have a prediction.
+fn oob_score(predicted: &Matrix, y: &Target, weights: &[f64]) -> Option<f64> {
+    let known: Vec<usize> = (0..predicted.rows).filter(|&i| !predicted[(i, 0)].is_nan() && weights[i] > 0.0).collect();
+    let total: f64 = known.iter().map(|&i| weights[i]).sum();
+    match *y {
+        _ if known.is_empty() => None,
+        Target::Class { codes, .. } => {
+            let right = known.iter().filter(|&&i| first_largest(predicted.row(i)) == codes[i] as usize);
+            Some(right.map(|&i| weights[i]).sum::<f64>() / total)
+        }
+        Target::Real { values, cols } => {
+            let scores = (0..cols).map(|j| {
+                let mean = known.iter().map(|&i| weights[i] * values[i * cols + j]).sum::<f64>() / total;
+                let (mut off, mut all) = (0.0, 0.0);
+                for &i in &known {
+                    off += weights[i] * (values[i * cols + j] - predicted[(i, j)]).powi(2);
+                    all += weights[i] * (values[i * cols + j] - mean).powi(2);
+                }
+                1.0 - off / all
+            });
+            Some(scores.sum::<f64>() / cols as f64)
+        }
+        Target::None => None,
+    }
+}
+
+/// Trees whose values are averaged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForestModel {
+    pub trees: Vec<Tree>,
+    /// 0 when leaves hold numbers.
+    pub classes: usize,
+    pub importances: Vec<f64>,
+    pub oob_score: Option<f64>,
+}
+
+impl Model for ForestModel {
+    fn cols(&self) -> usize {
+        self.importances.len()
+    }
+
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        let leaf = (Output::Leaf, self.trees.len());
+        match self.classes {
+            0 => vec![(Output::Value, self.trees[0].outputs()), leaf],
+            k => vec![(Output::Class, 1), (Output::Probability, k), leaf],
+        }
+    }
+
+    fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        let block = Block::new(x);
+        if output == Output::Leaf {
+            for (t, tree) in self.trees.iter().enumerate() {
+                tree.for_each_leaf(&block, |row, leaf| out[row * self.trees.len() + t] = leaf as f64);
+            }
+            return Ok(());
+        }
+        let k = self.trees[0].outputs();
+        let mut own = Vec::new();
+        let sums: &mut [f64] = match output {
+            Output::Class => {
+                own.resize(x.rows() * k, 0.0);
+                &mut own
+            }
+            _ => out,
+        };
+        self.trees.iter().for_each(|tree| tree.add_to(&block, 1.0, sums));
+        let share = self.trees.len() as f64;
+        sums.iter_mut().for_each(|sum| *sum /= share);
+        if output == Output::Class {
+            out.iter_mut().zip(own.chunks_exact(k)).for_each(|(out, shares)| *out = first_largest(shares) as f64);
+        }
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        let mut out: Vec<(&'static str, Array)> = vec![("feature_importances_", (&self.importances).into())];
+        out.extend(self.oob_score.map(|score| ("oob_score_", score.into())));
+        out
+    }
+
+    fn check(&self) -> Result<()> {
+        let Some(first) = self.trees.first() else {
+            return Err(Error::Data("the stored forest has no trees".into()));
+        };
+        let outputs = if self.classes == 0 { first.outputs() } else { self.classes };
+        check_trees(&self.trees, self.importances.len(), outputs)
+    }
+}

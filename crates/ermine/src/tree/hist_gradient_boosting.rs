@@ -1,0 +1,692 @@
+//! Gradient boosting on histograms: `min_F sum_i w_i loss(y_i, F(x_i))`, `F = F_0 + learning_rate sum_m tree_m`.
+//!
+//! Each tree is a Newton step on binned columns (Friedman 2001; Ke et al. 2017): see [`boost_tree`](crate::engine::boost_tree), where the
+//! sums are exact integers, and [`bins`](crate::engine::bins). Trees grow leaf by leaf, missing values and categories are native,
+//! held-out rows may stop the growth. With absolute error and quantiles the leaves are set to the quantile of their residuals.
+//!
+//! Cost O(rounds x rows x columns), half of the rows of a split being counted. Bins are cut once from the training rows.
+
+use super::{
+    boost_loss::{Loss, weighted_quantile},
+    decision_tree::REASON,
+};
+use crate::{
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Stop, Target, Task,
+    Value, X,
+    core::{
+        Batch, choice,
+        ctx::Progress,
+        kernel,
+        model::Property,
+        param::{Field, Form, Range, above, above_to, at_least, between, linear, log, within},
+        params, rng,
+    },
+    engine::{
+        bins::Bins,
+        boost_tree::{Gradients, Grower, Leaf, Options},
+        tree::{Block, Draft, Tree, check_trees, first_largest},
+    },
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+choice! {
+    /// What is minimised.
+    pub enum RealLoss {
+        SquaredError = "squared_error",
+        AbsoluteError = "absolute_error",
+        /// Positive targets with constant relative spread; predicts e^score.
+        Gamma = "gamma",
+        /// Counts; predicts e^score.
+        Poisson = "poisson",
+        /// The quantile of the parameter `quantile`.
+        Quantile = "quantile",
+    }
+}
+
+choice! {
+    /// What is minimised.
+    pub enum ClassLoss {
+        LogLoss = "log_loss",
+    }
+}
+
+/// Whether held-out rows stop the growth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EarlyStopping {
+    /// When there are more than 10,000 rows.
+    Auto,
+    Yes,
+    No,
+}
+
+impl Field for EarlyStopping {
+    fn forms(_: Range) -> Vec<Form> {
+        vec![Form::Choice(vec!["auto"]), Form::Bool]
+    }
+    fn to_value(&self) -> Value {
+        match self {
+            EarlyStopping::Auto => Value::Text("auto".into()),
+            EarlyStopping::Yes => Value::Bool(true),
+            EarlyStopping::No => Value::Bool(false),
+        }
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) if text == "auto" => Some(EarlyStopping::Auto),
+            Value::Bool(true) => Some(EarlyStopping::Yes),
+            Value::Bool(false) => Some(EarlyStopping::No),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! boosting {
+    ($name:ident, $doc:literal, $loss_type:ty = $loss:expr, $task:expr, $of:expr, { $($extra:tt)* }) => {
+        params! {
+            #[doc = $doc]
+            pub struct $name {
+                /// What is minimised.
+                loss: $loss_type = $loss;
+                $($extra)*
+                /// Shrinks every tree; smaller needs more rounds and generalises better.
+                learning_rate: f64 = 0.1, above(0.0), log(0.01, 0.5);
+                /// Most rounds; one tree a round, with more than two classes one for each class.
+                max_iter: usize = 100, at_least(1.0), log(50.0, 1000.0);
+                /// Most leaves of a tree; none for no limit.
+                max_leaf_nodes: Option<usize> = Some(31), at_least(2.0), log(8.0, 128.0);
+                /// Most questions on the way to a leaf; none for no limit.
+                max_depth: Option<usize> = None, at_least(1.0);
+                /// Every leaf has so many rows.
+                min_samples_leaf: usize = 20, at_least(1.0), log(5.0, 100.0);
+                /// Penalty on the squares of leaf values.
+                l2_regularization: f64 = 0.0, at_least(0.0), log(1e-3, 100.0);
+                /// Share of the columns tried at each split.
+                max_features: f64 = 1.0, above_to(0.0, 1.0), linear(0.3, 1.0);
+                /// Share of the rows that each round sees.
+                subsample: f64 = 1.0, above_to(0.0, 1.0), linear(0.5, 1.0);
+                /// Most bins of a column, missing values apart.
+                max_bins: usize = 255, between(2.0, 255.0);
+                /// For each column -1 (falling), 0 or 1 (rising in it); empty for no constraint.
+                monotonic_cst: Vec<i64> = vec![], between(-1.0, 1.0);
+                /// Groups of columns that may interact; a column in no group stands alone. Empty for no constraint.
+                interaction_cst: Vec<Vec<usize>> = vec![], at_least(0.0);
+                /// Whether held-out rows stop the growth: auto (more than 10,000 rows), true or false.
+                early_stopping: EarlyStopping = EarlyStopping::Auto;
+                /// Share of the rows held out for early stopping.
+                validation_fraction: f64 = 0.1, within(0.0, 1.0);
+                /// Stop when the held-out loss did not fall for so many rounds.
+                n_iter_no_change: usize = 10, at_least(1.0);
+                /// What counts as falling.
+                tol: f64 = 1e-7, at_least(0.0);
+            }
+        }
+
+        impl $name {
+            fn settings(&self) -> Settings<'_> {
+                Settings {
+                    name: Self::NAME,
+                    learning_rate: self.learning_rate,
+                    max_iter: self.max_iter,
+                    max_leaves: self.max_leaf_nodes.unwrap_or(usize::MAX),
+                    max_depth: self.max_depth.unwrap_or(usize::MAX),
+                    min_rows_leaf: self.min_samples_leaf,
+                    l2: self.l2_regularization,
+                    max_features: self.max_features,
+                    subsample: self.subsample,
+                    max_bins: self.max_bins,
+                    monotone: &self.monotonic_cst,
+                    interactions: &self.interaction_cst,
+                    early_stopping: self.early_stopping,
+                    validation_fraction: self.validation_fraction,
+                    patience: self.n_iter_no_change,
+                    tol: self.tol,
+                }
+            }
+        }
+
+        impl Estimator for $name {
+            type Model = BoostingModel;
+
+            const INFO: Info = Info {
+                missing: true,
+                categories: true,
+                random: true,
+                exceptions: &[(
+                    Property::WeightIsRepetition,
+                    "bins are quantiles of the rows and min_samples_leaf counts rows, whatever they weigh",
+                )],
+                ..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Memory(REASON))
+            };
+
+            fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
+                let loss: fn(&Self, &Target) -> Loss = $of;
+                let target = data.in_memory(Self::NAME, REASON)?.y;
+                self.settings().fit(loss(self, &target), None, data, ctx)
+            }
+
+            fn resume(&self, model: &BoostingModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
+                self.settings().fit(model.loss, Some(model), data, ctx)
+            }
+        }
+    };
+}
+
+boosting!(
+    HistGradientBoostingClassifier,
+    "Boosted trees on binned columns for classes: usually the most accurate model for tables, and fast on many rows. Takes categories and missing values as they are.",
+    ClassLoss = ClassLoss::LogLoss, Task::Classification,
+    |_, target| if matches!(target, Target::Class { classes: 2, .. }) { Loss::Binary } else { Loss::Softmax },
+    {}
+);
+boosting!(
+    HistGradientBoostingRegressor,
+    "Boosted trees on binned columns for numbers: usually the most accurate model for tables, and fast on many rows. Takes categories and missing values as they are.",
+    RealLoss = RealLoss::SquaredError, Task::Regression,
+    |params, _| match params.loss {
+        RealLoss::SquaredError => Loss::Squared,
+        RealLoss::AbsoluteError => Loss::Absolute,
+        RealLoss::Gamma => Loss::Gamma,
+        RealLoss::Poisson => Loss::Poisson,
+        RealLoss::Quantile => Loss::Quantile(params.quantile),
+    },
+    {
+        /// Which quantile the loss `quantile` looks for.
+        quantile: f64 = 0.5, between(0.0, 1.0);
+    }
+);
+
+struct Settings<'a> {
+    name: &'static str,
+    learning_rate: f64,
+    max_iter: usize,
+    max_leaves: usize,
+    max_depth: usize,
+    min_rows_leaf: usize,
+    l2: f64,
+    max_features: f64,
+    subsample: f64,
+    max_bins: usize,
+    monotone: &'a [i64],
+    interactions: &'a [Vec<usize>],
+    early_stopping: EarlyStopping,
+    validation_fraction: f64,
+    patience: usize,
+    tol: f64,
+}
+
+/// Rows of one parallel piece; sums of floats run over whole pieces in their order.
+const PIECE: usize = 1 << 13;
+
+impl Settings<'_> {
+    fn check(&self, loss: Loss, batch: &Batch) -> Result<()> {
+        let refused = |name: &str, value: String, allowed: String| Error::Parameter {
+            model: self.name.into(),
+            name: name.into(),
+            value,
+            allowed,
+        };
+        let cols = batch.x.cols();
+        if !self.monotone.is_empty() && self.monotone.len() != cols {
+            return Err(refused("monotonic_cst", format!("a list of {}", self.monotone.len()), format!("empty or a list of {cols}")));
+        }
+        if !self.monotone.is_empty() && loss == Loss::Softmax {
+            return Err(Error::Unsupported(format!("{}: monotonic_cst needs two classes", self.name)));
+        }
+        if let Some(column) = self.interactions.iter().flatten().find(|column| **column >= cols) {
+            return Err(refused("interaction_cst", column.to_string(), format!("columns below {cols}")));
+        }
+        let y = batch.y.real();
+        let bad = match loss {
+            Loss::Gamma => y.iter().position(|y| *y <= 0.0).map(|i| (i, "gamma needs a target above 0")),
+            Loss::Poisson => y.iter().position(|y| *y < 0.0).map(|i| (i, "poisson needs a target of 0 or more")),
+            _ => None,
+        };
+        if let Some((i, need)) = bad {
+            return Err(Error::value(i, None, format!("the target is {}, but {need}", y[i])));
+        }
+        if loss == Loss::Poisson && y.iter().all(|y| *y == 0.0) {
+            return Err(Error::Data(format!("{}: poisson needs a target with a value above 0", self.name)));
+        }
+        Ok(())
+    }
+
+    fn fit(&self, loss: Loss, from: Option<&BoostingModel>, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
+        let batch = data.in_memory(self.name, REASON)?;
+        ctx.check()?;
+        self.check(loss, &batch)?;
+        let n = batch.rows();
+        let early = match self.early_stopping {
+            EarlyStopping::Auto => n > 10_000,
+            EarlyStopping::Yes => true,
+            EarlyStopping::No => false,
+        };
+        let drawn = |row: usize| rng::unit(rng::key(ctx.seed, "validation", row as u64)) < self.validation_fraction;
+        let positive = |row: usize| batch.weight(row) > 0.0;
+        let held_out: Vec<u32> = (0..n).filter(|&row| early && drawn(row) && positive(row)).map(|row| row as u32).collect();
+        let train: Vec<u32> = (0..n).filter(|&row| !(early && drawn(row)) && positive(row)).map(|row| row as u32).collect();
+        if train.is_empty() {
+            return Err(Error::Data(format!("{}: early stopping leaves no row to learn from", self.name)));
+        }
+        let bins = Bins::new(ctx, &batch.x, data.features(), self.max_bins)?;
+        ctx.install(|| Boosting { settings: self, loss, batch, bins, train, held_out, ctx }.run(from))
+    }
+}
+
+struct Boosting<'a> {
+    settings: &'a Settings<'a>,
+    loss: Loss,
+    batch: Batch<'a>,
+    bins: Bins,
+    train: Vec<u32>,
+    held_out: Vec<u32>,
+    ctx: &'a Ctx,
+}
+
+impl Boosting<'_> {
+    fn classes(&self) -> usize {
+        match self.batch.y {
+            Target::Class { classes, .. } => classes,
+            _ => 0,
+        }
+    }
+
+    /// Scores of a row.
+    fn width(&self) -> usize {
+        if self.loss == Loss::Softmax { self.classes() } else { 1 }
+    }
+
+    fn y(&self, row: usize) -> f64 {
+        match self.batch.y {
+            Target::Class { codes, .. } => f64::from(codes[row]),
+            y => y.real()[row],
+        }
+    }
+
+    fn run(&self, from: Option<&BoostingModel>) -> Result<Fit<BoostingModel>> {
+        let (n, k) = (self.batch.rows(), self.width());
+        let settings = self.settings;
+        let (baseline, mut trees) = match from {
+            Some(model) if model.baseline.len() != k || model.classes != self.classes() => {
+                return Err(Error::Data(format!("{}: the target has other classes than the earlier fit", settings.name)));
+            }
+            Some(model) => (model.baseline.clone(), model.trees.clone()),
+            None => (self.baseline(), Vec::new()),
+        };
+        let dense = Block::new(&self.batch.x);
+        // Score s of row i stands at s * n + i.
+        let mut raw: Vec<f64> = baseline.iter().flat_map(|&b| std::iter::repeat_n(b, n)).collect();
+        for (t, tree) in trees.iter().enumerate() {
+            tree.add_to(&dense, 1.0, &mut raw[t % k * n..(t % k + 1) * n]);
+        }
+        let held_out = self.held_out_rows();
+        let mut train_loss = from.map_or(vec![], |model| model.train_loss.clone());
+        let mut validation_loss = from.map_or(vec![], |model| model.validation_loss.clone());
+        let mut slopes = vec![[0f32; 2]; n * k];
+        let mut cells = Vec::new();
+        let mut spare = Vec::new();
+        let mut stop = Stop::MaxIter;
+        let score = |raw: &[f64], rows: &[u32]| self.loss_of(raw, rows);
+        if train_loss.is_empty() {
+            train_loss.push(score(&raw, &self.train));
+            if !self.held_out.is_empty() {
+                validation_loss.push(score(&raw, &self.held_out));
+            }
+        }
+        let interactions = interactions(settings.interactions, self.bins.cols);
+        for round in trees.len() / k..settings.max_iter {
+            self.ctx.check()?;
+            self.slopes(&raw, &mut slopes);
+            let rows = self.sample(round);
+            for s in 0..k {
+                let gradients = Gradients::new(&slopes[s * n..(s + 1) * n], cells);
+                let options = Options {
+                    max_leaves: settings.max_leaves,
+                    max_depth: settings.max_depth,
+                    min_rows_leaf: settings.min_rows_leaf,
+                    l2: settings.l2,
+                    max_features: ((settings.max_features * self.bins.cols as f64).round() as usize).max(1),
+                    monotone: settings.monotone,
+                    interactions: &interactions,
+                    seed: rng::key(self.ctx.seed, "tree", (round * k + s) as u64),
+                };
+                let mut rows = rows.clone();
+                let grower = Grower { ctx: self.ctx, bins: &self.bins, options: &options };
+                let (mut draft, leaves) = grower.grow(&gradients, &mut rows, &mut spare)?;
+                cells = gradients.cells;
+                let raw = &mut raw[s * n..(s + 1) * n];
+                self.shrink(&mut draft, &leaves, &rows, raw);
+                let tree = draft.finish(self.bins.cols, false);
+                if rows.len() == n {
+                    scatter(&draft, &leaves, &rows, raw);
+                } else if rows.len() == self.train.len() {
+                    scatter(&draft, &leaves, &rows, raw);
+                    add_rows(&tree, &held_out, &self.held_out, raw);
+                } else {
+                    tree.add_to(&dense, 1.0, raw);
+                }
+                trees.push(tree);
+            }
+            train_loss.push(score(&raw, &self.train));
+            self.ctx.progress(Progress {
+                what: "boosting",
+                step: round + 1,
+                of: Some(settings.max_iter),
+                value: train_loss.last().copied(),
+            });
+            if !self.held_out.is_empty() {
+                validation_loss.push(score(&raw, &self.held_out));
+                if stalled(&validation_loss, settings.patience, settings.tol) {
+                    stop = Stop::EarlyStopping;
+                    break;
+                }
+            }
+        }
+        let log = FitLog {
+            passes: trees.len() / k,
+            // The rounds are the model: running through them is no failure.
+            stop: if stop == Stop::MaxIter { Stop::Exact } else { stop },
+            objective: train_loss.clone(),
+            certificate: FitLog::monotone(&train_loss),
+            notes: vec![],
+        };
+        let model = BoostingModel {
+            cols: self.bins.cols,
+            classes: self.classes(),
+            loss: self.loss,
+            baseline,
+            trees,
+            train_loss,
+            validation_loss,
+        };
+        Ok(Fit::new(model, log))
+    }
+
+    /// The best constant.
+    fn baseline(&self) -> Vec<f64> {
+        let weight = |row: u32| self.batch.weight(row as usize);
+        let total: f64 = self.train.iter().map(|&row| weight(row)).sum();
+        if self.loss == Loss::Softmax {
+            let mut shares = vec![0.0; self.classes()];
+            self.train.iter().for_each(|&row| shares[self.y(row as usize) as usize] += weight(row) / total);
+            let logs: Vec<f64> = shares.iter().map(|share| share.max(f64::EPSILON).ln()).collect();
+            let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+            return logs.iter().map(|log| log - mean).collect();
+        }
+        if let Some(q) = self.loss.quantile() {
+            let mut pairs: Vec<_> = self.train.iter().map(|&row| (self.y(row as usize), weight(row))).collect();
+            return vec![weighted_quantile(&mut pairs, q)];
+        }
+        let mean = self.train.iter().map(|&row| weight(row) * self.y(row as usize)).sum::<f64>() / total;
+        vec![match self.loss {
+            Loss::Binary => {
+                let p = mean.clamp(f64::EPSILON, 1.0 - f64::EPSILON);
+                (p / (1.0 - p)).ln()
+            }
+            Loss::Poisson | Loss::Gamma => mean.max(f64::MIN_POSITIVE).ln(),
+            _ => mean,
+        }]
+    }
+
+    fn slopes(&self, raw: &[f64], slopes: &mut [[f32; 2]]) {
+        let (n, k) = (self.batch.rows(), self.width());
+        let weights = self.batch.weights;
+        if k > 1 {
+            let codes = self.batch.y.codes();
+            // Pieces of all scores at once: the rows of a piece are far apart in memory, so they are dealt out first.
+            let mut pieces: Vec<Vec<&mut [[f32; 2]]>> = (0..n.div_ceil(PIECE)).map(|_| Vec::with_capacity(k)).collect();
+            for scores in slopes.chunks_mut(n) {
+                scores.chunks_mut(PIECE).zip(&mut pieces).for_each(|(part, piece)| piece.push(part));
+            }
+            pieces.par_iter_mut().enumerate().for_each(|(p, piece)| {
+                let mut s = vec![0.0; k];
+                for at in 0..piece[0].len() {
+                    let i = p * PIECE + at;
+                    (0..k).for_each(|c| s[c] = raw[c * n + i]);
+                    softmax(&mut s);
+                    let w = weights.map_or(1.0, |weights| weights[i]);
+                    for c in 0..k {
+                        let own = f64::from(u8::from(codes[i] as usize == c));
+                        piece[c][at] = [(w * (s[c] - own)) as f32, (w * s[c] * (1.0 - s[c])) as f32];
+                    }
+                }
+            });
+            return;
+        }
+        let loss = self.loss;
+        slopes.par_chunks_mut(PIECE).zip(raw.par_chunks(PIECE)).enumerate().for_each(|(p, (slopes, raw))| {
+            let first = p * PIECE;
+            let mut fill = |y: &dyn Fn(usize) -> f64| {
+                for (at, (slope, &s)) in slopes.iter_mut().zip(raw).enumerate() {
+                    let w = weights.map_or(1.0, |weights| weights[first + at]);
+                    let (g, h) = loss.slope(y(first + at), s);
+                    *slope = [(w * g) as f32, (w * h) as f32];
+                }
+            };
+            match (self.batch.y, loss) {
+                // The common case in a form that the compiler turns into vectors.
+                (Target::Class { codes, .. }, Loss::Binary) if weights.is_none() => kernel::vectorised(|| {
+                    for ((slope, &s), &code) in slopes.iter_mut().zip(raw).zip(&codes[first..]) {
+                        let p = kernel::sigmoid(s);
+                        *slope = [(p - f64::from(code)) as f32, (p * (1.0 - p)) as f32];
+                    }
+                }),
+                (Target::Class { codes, .. }, _) => fill(&|i| f64::from(codes[i])),
+                (y, _) => {
+                    let values = y.real();
+                    fill(&|i| values[i]);
+                }
+            }
+        });
+    }
+
+    /// Mean loss over rows, in pieces of fixed size.
+    fn loss_of(&self, raw: &[f64], rows: &[u32]) -> f64 {
+        let (n, k) = (self.batch.rows(), self.width());
+        let sums: Vec<(f64, f64)> = rows
+            .par_chunks(PIECE)
+            .map(|rows| {
+                let (mut sum, mut weight) = (0.0, 0.0);
+                let mut s = vec![0.0; k];
+                for &row in rows {
+                    let i = row as usize;
+                    let w = self.batch.weight(i);
+                    weight += w;
+                    sum += w * match k {
+                        1 => self.loss.value(self.y(i), raw[i]),
+                        _ => {
+                            (0..k).for_each(|c| s[c] = raw[c * n + i]);
+                            let own = s[self.y(i) as usize];
+                            softmax(&mut s) - own
+                        }
+                    };
+                }
+                (sum, weight)
+            })
+            .collect();
+        let (sum, weight) = sums.iter().fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
+        sum / weight
+    }
+
+    fn sample(&self, round: usize) -> Vec<u32> {
+        if self.settings.subsample >= 1.0 {
+            return self.train.clone();
+        }
+        let seed = rng::key(self.ctx.seed, "round", round as u64);
+        let kept = |row: &&u32| rng::unit(rng::key(seed, "row", u64::from(**row))) < self.settings.subsample;
+        let rows: Vec<u32> = self.train.iter().filter(kept).copied().collect();
+        if rows.is_empty() { self.train[..1].to_vec() } else { rows }
+    }
+
+    /// Leaf values as they will be added: quantiles where the loss asks for them, times the learning rate.
+    fn shrink(&self, draft: &mut Draft, leaves: &[Leaf], rows: &[u32], raw: &[f64]) {
+        if let Some(q) = self.loss.quantile() {
+            let values: Vec<f64> = leaves
+                .par_iter()
+                .map(|leaf| {
+                    let residual = |&row: &u32| (self.y(row as usize) - raw[row as usize], self.batch.weight(row as usize));
+                    let mut pairs: Vec<_> = rows[leaf.rows.clone()].iter().map(residual).collect();
+                    weighted_quantile(&mut pairs, q)
+                })
+                .collect();
+            leaves.iter().zip(values).for_each(|(leaf, value)| draft.values[leaf.node] = value);
+        }
+        draft.values.iter_mut().for_each(|value| *value *= self.settings.learning_rate);
+    }
+
+    fn held_out_rows(&self) -> Vec<f64> {
+        let cols = self.bins.cols;
+        let mut out = vec![0.0; self.held_out.len() * cols];
+        for (&row, out) in self.held_out.iter().zip(out.chunks_exact_mut(cols)) {
+            self.batch.x.row(row as usize).for_each(|j, value| out[j] = value);
+        }
+        out
+    }
+}
+
+/// Columns in no group stand alone.
+fn interactions(given: &[Vec<usize>], cols: usize) -> Vec<Vec<usize>> {
+    let mut sets = given.to_vec();
+    if !sets.is_empty() {
+        let alone: Vec<usize> = (0..cols).filter(|column| !given.iter().flatten().any(|other| other == column)).collect();
+        sets.extend(alone.into_iter().map(|column| vec![column]));
+    }
+    sets
+}
+
+/// Adds the value of each leaf to its rows.
+fn scatter(draft: &Draft, leaves: &[Leaf], rows: &[u32], raw: &mut [f64]) {
+    struct Shared(*mut f64);
+    // SAFETY: every row is in one leaf and once in it, so no two threads write the same number.
+    unsafe impl Sync for Shared {}
+    assert!(rows.iter().all(|&row| (row as usize) < raw.len()));
+    let shared = Shared(raw.as_mut_ptr());
+    let shared = &shared;
+    leaves.par_iter().for_each(|leaf| {
+        let value = draft.values[leaf.node];
+        for &row in &rows[leaf.rows.clone()] {
+            // SAFETY: checked above to lie inside, and see `Shared`.
+            unsafe { *shared.0.add(row as usize) += value };
+        }
+    });
+}
+
+/// Adds a tree's values to some rows, whose columns are in `dense`.
+fn add_rows(tree: &Tree, dense: &[f64], rows: &[u32], raw: &mut [f64]) {
+    if rows.is_empty() {
+        return;
+    }
+    if let Ok(x) = X::dense(dense, tree.cols()) {
+        tree.for_each_leaf(&Block::new(&x), |at, leaf| raw[rows[at] as usize] += tree.leaf_value(leaf)[0]);
+    }
+}
+
+/// No loss of the last `patience` rounds is below the one before them.
+fn stalled(losses: &[f64], patience: usize, tol: f64) -> bool {
+    if losses.len() <= patience {
+        return false;
+    }
+    let (before, recent) = losses.split_at(losses.len() - patience);
+    before.last().is_some_and(|&reference| recent.iter().all(|&loss| loss > reference - tol))
+}
+
+/// Turns scores into probabilities and returns ln sum e^s.
+fn softmax(scores: &mut [f64]) -> f64 {
+    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = 0.0;
+    for s in scores.iter_mut() {
+        *s = kernel::exp(*s - top);
+        sum += *s;
+    }
+    scores.iter_mut().for_each(|s| *s /= sum);
+    top + sum.ln()
+}
+
+/// A start and trees to add to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BoostingModel {
+    pub cols: usize,
+    /// 0 for numbers.
+    pub classes: usize,
+    pub loss: Loss,
+    pub baseline: Vec<f64>,
+    /// Round by round, one for each score.
+    pub trees: Vec<Tree>,
+    pub train_loss: Vec<f64>,
+    pub validation_loss: Vec<f64>,
+}
+
+impl BoostingModel {
+    /// Raw scores, row-major.
+    pub fn scores(&self, x: &X) -> Vec<f64> {
+        let (n, k) = (x.rows(), self.baseline.len());
+        let block = Block::new(x);
+        let mut out = vec![0.0; n * k];
+        let mut column = vec![0.0; n];
+        for s in 0..k {
+            column.fill(self.baseline[s]);
+            self.trees.iter().skip(s).step_by(k).for_each(|tree| tree.add_to(&block, 1.0, &mut column));
+            column.iter().enumerate().for_each(|(i, score)| out[i * k + s] = *score);
+        }
+        out
+    }
+}
+
+impl Model for BoostingModel {
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        match self.classes {
+            0 => vec![(Output::Value, 1)],
+            k => vec![(Output::Class, 1), (Output::Probability, k), (Output::Decision, self.baseline.len())],
+        }
+    }
+
+    fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        let scores = self.scores(x);
+        let k = self.baseline.len();
+        match output {
+            Output::Decision => out.copy_from_slice(&scores),
+            Output::Value => out.iter_mut().zip(scores).for_each(|(out, s)| *out = self.loss.mean(s)),
+            Output::Class if k == 1 => out.iter_mut().zip(scores).for_each(|(out, s)| *out = f64::from(s > 0.0)),
+            Output::Class => out.iter_mut().zip(scores.chunks_exact(k)).for_each(|(out, s)| *out = first_largest(s) as f64),
+            _ if k == 1 => {
+                for (out, &s) in out.chunks_exact_mut(2).zip(&scores) {
+                    out[1] = kernel::sigmoid(s);
+                    out[0] = kernel::sigmoid(-s);
+                }
+            }
+            _ => {
+                out.copy_from_slice(&scores);
+                out.chunks_exact_mut(k).for_each(|row| {
+                    softmax(row);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        vec![("train_score_", negated(&self.train_loss)), ("validation_score_", negated(&self.validation_loss))]
+    }
+
+    fn check(&self) -> Result<()> {
+        let scores = match (self.loss, self.classes) {
+            (Loss::Softmax, 3..) => self.classes,
+            (Loss::Binary, 2) => 1,
+            (Loss::Binary | Loss::Softmax, _) | (_, 1..) => 0,
+            _ => 1,
+        };
+        if scores == 0 || self.baseline.len() != scores || self.trees.len() % scores != 0 || self.cols == 0 {
+            return Err(Error::Data("the stored boosting does not fit together".into()));
+        }
+        check_trees(&self.trees, self.cols, 1)
+    }
+}
+
+/// Scores are losses with the other sign.
+fn negated(losses: &[f64]) -> Array {
+    (&losses.iter().map(|loss| -loss).collect::<Vec<_>>()).into()
+}

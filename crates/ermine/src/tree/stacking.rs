@@ -1,0 +1,228 @@
+//! Stacking (Wolpert 1992): a last model learns how to put the predictions of the others together.
+//!
+//! What it learns from are predictions for rows that a model did not see: rows are dealt into folds (class by class, by seed), each model is
+//! fitted without one fold and predicts it. The models that are kept are fitted to all rows. Cost: (folds + 1) fits of each model.
+
+use crate::{
+    Array, Ctx, Data, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop,
+    Target, Task, X,
+    core::{Batch, ctx::Progress, model::Property, param::at_least, params, rng},
+    engine::members::{Member, Part},
+};
+use serde::{Deserialize, Serialize};
+
+params! {
+    /// A last classifier learns from the predictions of others, made for rows that they did not see.
+    pub struct StackingClassifier {
+        /// The models whose predictions are put together.
+        estimators: Vec<Spec> = vec![Spec::new("LogisticRegression"), Spec::new("DecisionTreeClassifier")];
+        /// The model that puts them together; none for LogisticRegression.
+        final_estimator: Option<Spec> = None;
+        /// Folds for the predictions that the last model learns from.
+        cv: usize = 5, at_least(2.0);
+        /// Whether the last model also sees the columns themselves.
+        passthrough: bool = false;
+    }
+}
+
+params! {
+    /// A last model learns from the predictions of others, made for rows that they did not see.
+    pub struct StackingRegressor {
+        /// The models whose predictions are put together.
+        estimators: Vec<Spec> = vec![Spec::new("LinearRegression"), Spec::new("DecisionTreeRegressor")];
+        /// The model that puts them together; none for Ridge.
+        final_estimator: Option<Spec> = None;
+        /// Folds for the predictions that the last model learns from.
+        cv: usize = 5, at_least(2.0);
+        /// Whether the last model also sees the columns themselves.
+        passthrough: bool = false;
+    }
+}
+
+const REASON: &str = "every model is fitted to all rows and to all but each fold";
+const FOLDS: &[(Property, &str)] =
+    &[(Property::WeightIsRepetition, "rows are dealt into folds, and copies of a row may fall into different ones")];
+
+impl Estimator for StackingClassifier {
+    type Model = StackingModel;
+
+    const INFO: Info = Info {
+        missing: true,
+        random: true,
+        exceptions: FOLDS,
+        ..Info::new("ensemble", Task::Classification, "g(f_1(x), ..., f_m(x)), g fitted to held-out predictions", Passes::Memory(REASON))
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
+        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
+        fit(Self::NAME, Task::Classification, &self.estimators, &last, self.cv, self.passthrough, data, ctx)
+    }
+}
+
+impl Estimator for StackingRegressor {
+    type Model = StackingModel;
+
+    const INFO: Info = Info {
+        missing: true,
+        random: true,
+        exceptions: FOLDS,
+        ..Info::new("ensemble", Task::Regression, "g(f_1(x), ..., f_m(x)), g fitted to held-out predictions", Passes::Memory(REASON))
+    };
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
+        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
+        fit(Self::NAME, Task::Regression, &self.estimators, &last, self.cv, self.passthrough, data, ctx)
+    }
+}
+
+fn fit(
+    name: &str,
+    task: Task,
+    specs: &[Spec],
+    last: &Spec,
+    folds: usize,
+    passthrough: bool,
+    data: &dyn Source,
+    ctx: &Ctx,
+) -> Result<Fit<StackingModel>> {
+    let batch = data.in_memory(name, REASON)?;
+    ctx.check()?;
+    let n = batch.rows();
+    if specs.is_empty() {
+        return Err(Error::Parameter {
+            model: name.into(),
+            name: "estimators".into(),
+            value: "an empty list".into(),
+            allowed: "a list of at least one model".into(),
+        });
+    }
+    if n < folds {
+        return Err(Error::Data(format!("{name}: cv={folds} folds need as many rows, and there are {n}")));
+    }
+    let classes = match batch.y {
+        Target::Class { classes, .. } => classes,
+        _ => 0,
+    };
+    let fold = deal(ctx, &batch, folds);
+    let all: Vec<u32> = (0..n as u32).collect();
+    let whole = Part::new(&batch, data.features(), &all, None);
+    let mut members = Vec::new();
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    for (m, spec) in specs.iter().enumerate() {
+        let member = Member::fit(name, spec, task, &whole.data(&batch.y)?, &ctx.child("member", m as u64))?;
+        let width = width(classes);
+        let mut held_out = vec![0.0; n * width];
+        for f in 0..folds {
+            ctx.check()?;
+            let (inside, outside): (Vec<u32>, Vec<u32>) = all.iter().partition(|&&row| fold[row as usize] != f);
+            if outside.is_empty() {
+                continue;
+            }
+            let (train, test) = (Part::new(&batch, data.features(), &inside, None), Part::new(&batch, &[], &outside, None));
+            let child = ctx.child("member", m as u64).child("fold", f as u64);
+            let part = Member::fit(name, spec, task, &train.data(&batch.y)?, &child)?;
+            let predicted = features(&part, &X::dense(&test.x, test.cols)?, classes)?;
+            for (row, values) in outside.iter().zip(predicted.chunks_exact(width)) {
+                held_out[*row as usize * width..(*row as usize + 1) * width].copy_from_slice(values);
+            }
+        }
+        columns.push(held_out);
+        members.push(member);
+        ctx.progress(Progress { what: "stacking", step: m + 1, of: Some(specs.len()), value: None });
+    }
+    let table = assemble(&columns, passthrough.then_some(&batch.x), n);
+    let cols = table.len() / n;
+    let last_data = Data::new(X::dense(&table, cols)?).target(batch.y)?;
+    let last_data = match batch.weights {
+        Some(weights) => last_data.weights(weights)?,
+        None => last_data,
+    };
+    let last = Member::fit(name, last, task, &last_data, &ctx.child("last", 0))?;
+    let log = FitLog { passes: specs.len() * (folds + 1) + 1, stop: Stop::Exact, ..FitLog::default() };
+    Ok(Fit::new(StackingModel { cols: batch.x.cols(), classes, passthrough, members, last }, log))
+}
+
+/// The fold of each row: the rows of each class in a random order, one fold after the other.
+fn deal(ctx: &Ctx, batch: &Batch, folds: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..batch.rows()).collect();
+    let key = |row: usize| rng::key(ctx.seed, "fold", row as u64);
+    let class = |row: usize| batch.y.codes().get(row).copied().unwrap_or(0);
+    order.sort_by_key(|&row| (class(row), key(row)));
+    let mut fold = vec![0; batch.rows()];
+    order.iter().enumerate().for_each(|(at, &row)| fold[row] = at % folds);
+    fold
+}
+
+/// Numbers that a member contributes for a row.
+fn width(classes: usize) -> usize {
+    if classes <= 2 { 1 } else { classes }
+}
+
+/// Predicted numbers, or probabilities; of two classes the second says it all.
+fn features(member: &Member, x: &X, classes: usize) -> Result<Vec<f64>> {
+    match classes {
+        0 => member.predict(x, Output::Value),
+        2 => Ok(member.shares(x, 2)?.chunks_exact(2).map(|row| row[1]).collect()),
+        k => member.shares(x, k),
+    }
+}
+
+/// Columns of all members side by side, then those of x.
+fn assemble(columns: &[Vec<f64>], x: Option<&X>, rows: usize) -> Vec<f64> {
+    let mut out = Vec::new();
+    for i in 0..rows {
+        for values in columns {
+            let width = values.len() / rows;
+            out.extend_from_slice(&values[i * width..(i + 1) * width]);
+        }
+        if let Some(x) = x {
+            let first = out.len();
+            out.resize(first + x.cols(), 0.0);
+            x.row(i).for_each(|j, value| out[first + j] = value);
+        }
+    }
+    out
+}
+
+/// Models, and the one that puts them together.
+#[derive(Serialize, Deserialize)]
+pub struct StackingModel {
+    pub cols: usize,
+    /// 0 for numbers.
+    pub classes: usize,
+    pub passthrough: bool,
+    pub members: Vec<Member>,
+    pub last: Member,
+}
+
+impl Model for StackingModel {
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        let wanted = [Output::Value, Output::Class, Output::Probability, Output::Decision];
+        self.last.model.outputs().into_iter().filter(|(output, _)| wanted.contains(output)).collect()
+    }
+
+    fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        let columns: Vec<Vec<f64>> =
+            self.members.iter().map(|member| features(member, x, self.classes)).collect::<Result<_>>()?;
+        let table = assemble(&columns, self.passthrough.then_some(x), x.rows());
+        out.copy_from_slice(&self.last.predict(&X::dense(&table, self.last.model.cols())?, output)?);
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        vec![]
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.members.is_empty() || self.classes == 1 {
+            return Err(Error::Data("the stored stacking does not fit together".into()));
+        }
+        self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))?;
+        let own = self.members.len() * width(self.classes);
+        self.last.check(own + if self.passthrough { self.cols } else { 0 }, self.classes)
+    }
+}
