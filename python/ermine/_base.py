@@ -23,6 +23,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -84,18 +85,28 @@ class Estimator(BaseEstimator):
         weights = self._weights(X, y, sample_weight)
         params, starts = self._engine_params()
         params.update(override or {})
-        model, log, rows = _ermine.Model.fit(
-            self._name,
-            params,
-            _rows(X),
-            target,
-            weights,
-            seed=self._seed(),
-            threads=_threads(self.n_jobs),
-            starts=starts,
-            columns=self._column_names(),
-            previous=previous,
-        )
+        if "cv" in self._forms and not isinstance(self.cv, numbers.Integral):
+            params.pop("cv", None)
+            if self.cv is not None:
+                X, target, weights, folds = self._by_fold(X, y, target, weights)
+                starts.append(("cv", folds))
+        try:
+            model, log, rows = _ermine.Model.fit(
+                self._name,
+                params,
+                _rows(X),
+                target,
+                weights,
+                seed=self._seed(),
+                threads=_threads(self.n_jobs),
+                starts=starts,
+                columns=self._column_names(),
+                previous=previous,
+            )
+        except ValueError as error:
+            if X.shape[0] > 1:
+                raise
+            raise ValueError(f"{error} (n_samples=1)") from None
         self._model = model
         self.fit_log_ = FitLog(log)
         for name, value in {**model.attributes(), **rows}.items():
@@ -148,6 +159,8 @@ class Estimator(BaseEstimator):
         params, starts = {}, []
         for name, forms in self._forms.items():
             value = getattr(self, name)
+            if name == "cv" and not isinstance(value, numbers.Integral):
+                continue  # splits are made from the rows
             if isinstance(value, np.ndarray) or sp.issparse(value) or (
                 isinstance(value, (list, tuple)) and not _has(forms, "List")
             ):
@@ -162,6 +175,20 @@ class Estimator(BaseEstimator):
                 continue  # the engine's own default
             params[name] = _plain(value, forms, name, type(self).__name__)
         return params, starts
+
+    def _by_fold(self, X, y, target, weights):
+        """Rows in the order of the folds of `cv`, and where each fold begins: the engine's folds are runs of rows."""
+        fold = np.full(X.shape[0], -1)
+        for number, (train, test) in enumerate(check_cv(self.cv, y).split(X, y)):
+            if len(train) + len(test) != len(fold) or (fold[test] >= 0).any():
+                raise ValueError("cv: every row must be tested once, and the others be learnt from")
+            fold[test] = number
+        if (fold < 0).any():
+            raise ValueError("cv: every row must be tested once, and some are never tested")
+        order = np.argsort(fold, kind="stable")
+        bounds = np.concatenate([[0.0], np.cumsum(np.bincount(fold))])[:, None]
+        target = (target[0][order], target[1]) if isinstance(target, tuple) else target[order]
+        return X[order], target, None if weights is None else weights[order], bounds
 
     def _column_names(self):
         names = getattr(self, "feature_names_in_", None)
