@@ -45,6 +45,7 @@ class FitLog:
 
     def __init__(self, text):
         log = json.loads(text)
+        self._text = text
         self.passes = log["passes"]
         self.stop = log["stop"]
         self.objective = log["objective"]
@@ -54,6 +55,10 @@ class FitLog:
     @property
     def converged(self):
         return self.stop != "MaxIter"
+
+    def to_json(self):
+        """As it stands in a model file."""
+        return self._text
 
     def __repr__(self):
         return f"FitLog(passes={self.passes}, stop={self.stop!r}, certificate={self.certificate!r})"
@@ -90,6 +95,7 @@ class Estimator(BaseEstimator):
             if self.cv is not None:
                 X, target, weights, folds = self._by_fold(X, y, target, weights)
                 starts.append(("cv", folds))
+        seed = self._seed()
         try:
             model, log, rows = _ermine.Model.fit(
                 self._name,
@@ -97,7 +103,7 @@ class Estimator(BaseEstimator):
                 _rows(X),
                 target,
                 weights,
-                seed=self._seed(),
+                seed=seed,
                 threads=_threads(self.n_jobs),
                 starts=starts,
                 columns=self._column_names(),
@@ -107,13 +113,9 @@ class Estimator(BaseEstimator):
             if X.shape[0] > 1:
                 raise
             raise ValueError(f"{error} (n_samples=1)") from None
-        self._model = model
-        self.fit_log_ = FitLog(log)
-        for name, value in {**model.attributes(), **rows}.items():
-            setattr(self, name, np.array(value) if isinstance(value, list) else value)
-        if self.fit_log_.stop != "Exact" or hasattr(self, "max_iter"):
-            self.n_iter_ = max(1, self.fit_log_.passes)
-        self._finish_fit()
+        for name, value in rows.items():
+            setattr(self, name, value)
+        self._restore(model, FitLog(log), seed=seed, rows=X.shape[0])
         if not self.fit_log_.converged and override is None:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
@@ -122,6 +124,15 @@ class Estimator(BaseEstimator):
                 stacklevel=3,
             )
         return self
+
+    def _restore(self, model, log, seed, rows):
+        """Takes over a fitted model, from a fit or from a file."""
+        self._model, self.fit_log_, self._fit_seed, self._fit_rows = model, log, seed, rows
+        for name, value in model.attributes().items():
+            setattr(self, name, np.array(value) if isinstance(value, list) else value)
+        if log.stop != "Exact" or hasattr(self, "max_iter"):
+            self.n_iter_ = max(1, log.passes)
+        self._finish_fit()
 
     def _finish_fit(self):
         pass
@@ -271,6 +282,11 @@ class Regressor(RegressorMixin, Estimator):
         )
         self._y_is_matrix = y.ndim == 2
         return X, y
+
+    _y_is_matrix = False
+
+    def _finish_fit(self):
+        self._y_is_matrix |= dict(self._model.outputs())["Value"] > 1
 
     def _target(self, y, classes):
         return np.ascontiguousarray(y, dtype=np.float64)
