@@ -23,7 +23,13 @@ impl Saved {
 
     /// Writes a model that takes its columns as they are. The header comes as JSON without parameters, the log as JSON.
     #[staticmethod]
-    fn write(path: PathBuf, model: &Bound<'_, Model>, header: &str, params: &Bound<'_, PyDict>, log: &str) -> PyResult<()> {
+    fn write(
+        path: PathBuf,
+        model: &Bound<'_, Model>,
+        header: &str,
+        params: &Bound<'_, PyDict>,
+        log: &str,
+    ) -> PyResult<()> {
         let unreadable = |error: serde_json::Error| PyValueError::new_err(error.to_string());
         let fail = |error: ermine::Error| failure(error, None);
         let model = model.get();

@@ -145,7 +145,9 @@ impl Model {
     fn from_bytes(name: &str, bytes: &[u8], version: &str) -> PyResult<Model> {
         if version != VERSION {
             let problem = format!("this {name} was pickled by ermine {version}, and this is ermine {VERSION}");
-            return Err(PyValueError::new_err(format!("{problem}\nhint: model files, by save and load, outlive versions")));
+            return Err(PyValueError::new_err(format!(
+                "{problem}\nhint: model files, by save and load, outlive versions"
+            )));
         }
         let fail = |error: ermine::Error| failure(error, None);
         let entry = ermine::entry(name).map_err(fail)?;

@@ -29,8 +29,7 @@ pub fn apart<R: Send>(py: Python, ctx: Ctx, work: impl FnOnce(&Ctx) -> R + Send)
                 result
             };
             let started = thread::Builder::new().name("ermine".into()).stack_size(STACK).spawn_scoped(scope, work);
-            let thread =
-                started.map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
+            let thread = started.map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
             let mut interrupt = Ok(());
             while finished.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 if interrupt.is_ok() {
