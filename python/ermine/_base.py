@@ -27,7 +27,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -138,7 +138,10 @@ class Estimator(BaseEstimator):
         pass
 
     def _checked(self, X, y, reset):
-        return validate_data(self, X, reset=reset, **self._checks()), None
+        return self._validated(X, reset), None
+
+    def _validated(self, X, reset):
+        return validate_data(self, X, reset=reset, **self._checks())
 
     def _target(self, y, classes):
         return None
@@ -230,8 +233,7 @@ class Estimator(BaseEstimator):
 
     def _predicted(self, X, output):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._checks())
-        return self._computed(_rows(X), output)
+        return self._computed(_rows(self._validated(X, reset=False)), output)
 
     def _computed(self, rows, output):
         return self._model.predict(rows, output, threads=_threads(self.n_jobs), columns=self._column_names())
@@ -567,15 +569,25 @@ class OutlierDetector(OutlierMixin, Estimator):
 
 
 class Transformer(Estimator):
-    """A model that is fitted to transform; what it hands out is in `Transforms`."""
+    """A model that is fitted to transform; what it hands out is in `Transforms`. Some look at the target to do so."""
 
     def _checked(self, X, y, reset):
-        if y is None or not self._takes_y:
+        if not self._info.get("supervised"):
             return super()._checked(X, None, reset)
-        X, y = validate_data(self, X, y, reset=reset, **self._checks())
-        return X, y
+        return validate_data(self, X, y, reset=reset, **self._checks())
 
-    _takes_y = False
+    def _target(self, y, classes):
+        if y is None:
+            return None
+        if type_of_target(y) in ("binary", "multiclass"):
+            labels, codes = _encoded(y)
+            return np.ascontiguousarray(codes, dtype=np.uint32), len(labels)
+        return np.ascontiguousarray(y, dtype=np.float64)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = bool(self._info.get("supervised"))
+        return tags
 
 
 # Outputs beside the natural prediction
@@ -618,6 +630,57 @@ class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def _n_features_out(self):
         return dict(self._model.outputs())["Transform"]
+
+
+class Encodes:
+    """Columns are categories of any kind: what is not a number is numbered here, in the order of its levels."""
+
+    _levels = None
+
+    def _validated(self, X, reset):
+        X = validate_data(self, X, reset=reset, **{**self._checks(), "dtype": None, "order": None})
+        if X.dtype.kind in "fiub" and (reset or self._levels is None):
+            X = X.astype(np.float64, order="C", copy=False)
+            if reset:
+                self._levels = None
+                self.categories_ = [np.unique(column) for column in (X.toarray() if sp.issparse(X) else X).T]
+            return X
+        if not reset and self._levels is None:
+            # Fitted on numbers: text that reads as numbers will do.
+            return X.astype(np.float64, order="C")
+        missing = [[value is None or value != value for value in column] for column in X.T.tolist()]
+        if reset:
+            self._levels = [
+                sorted({value for value, gone in zip(column, absent) if not gone})
+                for column, absent in zip(X.T.tolist(), missing)
+            ]
+            self.categories_ = [
+                np.array([*levels, *([np.nan] if any(absent) else [])], dtype=object)
+                for levels, absent in zip(self._levels, missing)
+            ]
+        codes = np.empty(X.shape)
+        for j, (column, absent, levels) in enumerate(zip(X.T.tolist(), missing, self._levels)):
+            number = {level: float(code) for code, level in enumerate(levels)}
+            # One past the last level is a category that was never seen, which the model handles or refuses.
+            codes[:, j] = [np.nan if gone else number.get(value, len(levels)) for value, gone in zip(column, absent)]
+        return codes
+
+    @_output_method("Inverse")
+    def inverse_transform(self, X):
+        """The categories that made these columns."""
+        found = super().inverse_transform(X)
+        if self._levels is None:
+            return found
+        out = np.full(found.shape, None, dtype=object)
+        for j, levels in enumerate(self._levels):
+            known = ~np.isnan(found[:, j])
+            out[known, j] = np.array(levels, dtype=object)[found[known, j].astype(np.intp)]
+        return out
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
 
 
 class OneToOne(OneToOneFeatureMixin, Transforms):
