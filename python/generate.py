@@ -119,6 +119,7 @@ class Model:
                 "int | numpy.random.RandomState | None",
                 "The seed. An integer makes the result the same in every run, on any number of threads.",
             )
+        self.partial = self.info["resume"] and (peer is None or hasattr(peer, "partial_fit"))
         self.extra["n_jobs"] = ("None", "int | None", "How many threads; None and -1 use all cores.")
         self.extra = {name: value for name, value in self.extra.items() if name not in declared}
         self.without_effect = {
@@ -140,6 +141,10 @@ class Model:
     def supervised(self):
         return self.task in ("Regression", "Classification")
 
+    @property
+    def needs_target(self):
+        return self.supervised or self.info.get("supervised", False)
+
     def has(self, output):
         return output in self.outputs
 
@@ -156,6 +161,8 @@ class Model:
             bases.append("Neighbours")
         if self.task == "Clustering" and self.has("Transform") and "inertia_" in self.attributes:
             bases.append("Inertia")
+        if self.has("Transform") and self.info["categories"] and self.task == "Transformation":
+            bases.append("Encodes")
         if self.has("Transform"):
             one_to_one = self.peer and issubclass(self.peer, OneToOneFeatureMixin)
             bases.append("OneToOne" if one_to_one else "Transforms")
@@ -426,11 +433,11 @@ def one_class(model):
     lines += [f"        self.{name} = {name}" for name in signature]
     weight = ", sample_weight=None" if model.info["weights"] else ""
     given = "sample_weight" if model.info["weights"] else "None"
-    target = "y" if model.supervised else "y=None"
+    target = "y" if model.needs_target else "y=None"
     lines += ["", f"    def fit(self, X, {target}{weight}):"]
-    lines += ['        """Fit to rows' + (" and their target." if model.supervised else ".") + '"""']
+    lines += ['        """Fit to rows' + (" and their target." if model.needs_target else ".") + '"""']
     lines += [f"        return self._fit(X, y, {given}, previous=self._warm())"]
-    if model.info["resume"]:
+    if model.partial:
         labels = ", classes=None" if model.task == "Classification" else ""
         passed = ", classes" if model.task == "Classification" else ""
         lines += ["", f"    def partial_fit(self, X, {target}{labels}{weight}):"]
@@ -486,9 +493,9 @@ def stubs(models):
         lines += [f"        {line}" for line in arguments(model, lambda name, default, kind: f"{name}: {kind} = ...,")]
         lines += ["    ) -> None: ..."]
         weight = ", sample_weight: ArrayLike | None = None" if model.info["weights"] else ""
-        target = "y: ArrayLike" if model.supervised else "y: Any = None"
+        target = "y: ArrayLike" if model.needs_target else "y: Any = None"
         lines += [f"    def fit(self, X: ArrayLike, {target}{weight}) -> Self: ..."]
-        if model.info["resume"]:
+        if model.partial:
             labels = ", classes: ArrayLike | None = None" if model.task == "Classification" else ""
             lines += [f"    def partial_fit(self, X: ArrayLike, {target}{labels}{weight}) -> Self: ..."]
         lines += [f"    def {name}(self, {given}) -> {result}: ..." for name, (given, result) in model.methods().items()]
@@ -542,7 +549,7 @@ def page(model):
     if model.without_effect:
         lines += ["", "Taken for scikit-learn's sake, without effect: " + ", ".join(f"`{n}`" for n in model.without_effect) + "."]
     lines += ["", "## Attributes", "", ", ".join(f"`{name}`" for name in attribute_names(model)) + "."]
-    methods = [f"`{name}`" for name in ["fit", *(["partial_fit"] if info["resume"] else []), *model.methods()]]
+    methods = [f"`{name}`" for name in ["fit", *(["partial_fit"] if model.partial else []), *model.methods()]]
     lines += ["", "Methods: " + ", ".join(dict.fromkeys(methods)) + "."]
     lines += ["", "## Use", "", "```sh", command(model), "```", "", "```python", example(model), "```", ""]
     return "\n".join(lines)

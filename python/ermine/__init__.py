@@ -8,12 +8,12 @@ import json
 
 from . import _ermine
 from ._ermine import __version__
-from ._files import load
+from ._files import FittedModel, load
 from ._models import *  # noqa: F403
 from ._models import MODULES as _MODULES
 from ._models import __all__ as _CLASSES
 
-__all__ = ["__version__", "load", "models", *_CLASSES]
+__all__ = ["FittedModel", "__version__", "load", "models", *_CLASSES]
 
 
 def models():

@@ -23,10 +23,11 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -44,6 +45,7 @@ class FitLog:
 
     def __init__(self, text):
         log = json.loads(text)
+        self._text = text
         self.passes = log["passes"]
         self.stop = log["stop"]
         self.objective = log["objective"]
@@ -53,6 +55,10 @@ class FitLog:
     @property
     def converged(self):
         return self.stop != "MaxIter"
+
+    def to_json(self):
+        """As it stands in a model file."""
+        return self._text
 
     def __repr__(self):
         return f"FitLog(passes={self.passes}, stop={self.stop!r}, certificate={self.certificate!r})"
@@ -84,25 +90,32 @@ class Estimator(BaseEstimator):
         weights = self._weights(X, y, sample_weight)
         params, starts = self._engine_params()
         params.update(override or {})
-        model, log, rows = _ermine.Model.fit(
-            self._name,
-            params,
-            _rows(X),
-            target,
-            weights,
-            seed=self._seed(),
-            threads=_threads(self.n_jobs),
-            starts=starts,
-            columns=self._column_names(),
-            previous=previous,
-        )
-        self._model = model
-        self.fit_log_ = FitLog(log)
-        for name, value in {**model.attributes(), **rows}.items():
-            setattr(self, name, np.array(value) if isinstance(value, list) else value)
-        if self.fit_log_.stop != "Exact" or hasattr(self, "max_iter"):
-            self.n_iter_ = max(1, self.fit_log_.passes)
-        self._finish_fit()
+        if "cv" in self._forms and not isinstance(self.cv, numbers.Integral):
+            params.pop("cv", None)
+            if self.cv is not None:
+                X, target, weights, folds = self._by_fold(X, y, target, weights)
+                starts.append(("cv", folds))
+        seed = self._seed()
+        try:
+            model, log, rows = _ermine.Model.fit(
+                self._name,
+                params,
+                _rows(X),
+                target,
+                weights,
+                seed=seed,
+                threads=_threads(self.n_jobs),
+                starts=starts,
+                columns=self._column_names(),
+                previous=previous,
+            )
+        except ValueError as error:
+            if X.shape[0] > 1:
+                raise
+            raise ValueError(f"{error} (n_samples=1)") from None
+        for name, value in rows.items():
+            setattr(self, name, value)
+        self._restore(model, FitLog(log), seed=seed, rows=X.shape[0])
         if not self.fit_log_.converged and override is None:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
@@ -112,11 +125,23 @@ class Estimator(BaseEstimator):
             )
         return self
 
+    def _restore(self, model, log, seed, rows):
+        """Takes over a fitted model, from a fit or from a file."""
+        self._model, self.fit_log_, self._fit_seed, self._fit_rows = model, log, seed, rows
+        for name, value in model.attributes().items():
+            setattr(self, name, np.array(value) if isinstance(value, list) else value)
+        if log.stop != "Exact" or hasattr(self, "max_iter"):
+            self.n_iter_ = max(1, log.passes)
+        self._finish_fit()
+
     def _finish_fit(self):
         pass
 
     def _checked(self, X, y, reset):
-        return validate_data(self, X, reset=reset, **self._checks()), None
+        return self._validated(X, reset), None
+
+    def _validated(self, X, reset):
+        return validate_data(self, X, reset=reset, **self._checks())
 
     def _target(self, y, classes):
         return None
@@ -148,6 +173,8 @@ class Estimator(BaseEstimator):
         params, starts = {}, []
         for name, forms in self._forms.items():
             value = getattr(self, name)
+            if name == "cv" and not isinstance(value, numbers.Integral):
+                continue  # splits are made from the rows
             if isinstance(value, np.ndarray) or sp.issparse(value) or (
                 isinstance(value, (list, tuple)) and not _has(forms, "List")
             ):
@@ -162,6 +189,20 @@ class Estimator(BaseEstimator):
                 continue  # the engine's own default
             params[name] = _plain(value, forms, name, type(self).__name__)
         return params, starts
+
+    def _by_fold(self, X, y, target, weights):
+        """Rows in the order of the folds of `cv`, and where each fold begins: the engine's folds are runs of rows."""
+        fold = np.full(X.shape[0], -1)
+        for number, (train, test) in enumerate(check_cv(self.cv, y).split(X, y)):
+            if len(train) + len(test) != len(fold) or (fold[test] >= 0).any():
+                raise ValueError("cv: every row must be tested once, and the others be learnt from")
+            fold[test] = number
+        if (fold < 0).any():
+            raise ValueError("cv: every row must be tested once, and some are never tested")
+        order = np.argsort(fold, kind="stable")
+        bounds = np.concatenate([[0.0], np.cumsum(np.bincount(fold))])[:, None]
+        target = (target[0][order], target[1]) if isinstance(target, tuple) else target[order]
+        return X[order], target, None if weights is None else weights[order], bounds
 
     def _column_names(self):
         names = getattr(self, "feature_names_in_", None)
@@ -192,8 +233,7 @@ class Estimator(BaseEstimator):
 
     def _predicted(self, X, output):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._checks())
-        return self._computed(_rows(X), output)
+        return self._computed(_rows(self._validated(X, reset=False)), output)
 
     def _computed(self, rows, output):
         return self._model.predict(rows, output, threads=_threads(self.n_jobs), columns=self._column_names())
@@ -244,6 +284,11 @@ class Regressor(RegressorMixin, Estimator):
         )
         self._y_is_matrix = y.ndim == 2
         return X, y
+
+    _y_is_matrix = False
+
+    def _finish_fit(self):
+        self._y_is_matrix |= dict(self._model.outputs())["Value"] > 1
 
     def _target(self, y, classes):
         return np.ascontiguousarray(y, dtype=np.float64)
@@ -524,15 +569,25 @@ class OutlierDetector(OutlierMixin, Estimator):
 
 
 class Transformer(Estimator):
-    """A model that is fitted to transform; what it hands out is in `Transforms`."""
+    """A model that is fitted to transform; what it hands out is in `Transforms`. Some look at the target to do so."""
 
     def _checked(self, X, y, reset):
-        if y is None or not self._takes_y:
+        if not self._info.get("supervised"):
             return super()._checked(X, None, reset)
-        X, y = validate_data(self, X, y, reset=reset, **self._checks())
-        return X, y
+        return validate_data(self, X, y, reset=reset, **self._checks())
 
-    _takes_y = False
+    def _target(self, y, classes):
+        if y is None:
+            return None
+        if type_of_target(y) in ("binary", "multiclass"):
+            labels, codes = _encoded(y)
+            return np.ascontiguousarray(codes, dtype=np.uint32), len(labels)
+        return np.ascontiguousarray(y, dtype=np.float64)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = bool(self._info.get("supervised"))
+        return tags
 
 
 # Outputs beside the natural prediction
@@ -575,6 +630,57 @@ class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def _n_features_out(self):
         return dict(self._model.outputs())["Transform"]
+
+
+class Encodes:
+    """Columns are categories of any kind: what is not a number is numbered here, in the order of its levels."""
+
+    _levels = None
+
+    def _validated(self, X, reset):
+        X = validate_data(self, X, reset=reset, **{**self._checks(), "dtype": None, "order": None})
+        if X.dtype.kind in "fiub" and (reset or self._levels is None):
+            X = X.astype(np.float64, order="C", copy=False)
+            if reset:
+                self._levels = None
+                self.categories_ = [np.unique(column) for column in (X.toarray() if sp.issparse(X) else X).T]
+            return X
+        if not reset and self._levels is None:
+            # Fitted on numbers: text that reads as numbers will do.
+            return X.astype(np.float64, order="C")
+        missing = [[value is None or value != value for value in column] for column in X.T.tolist()]
+        if reset:
+            self._levels = [
+                sorted({value for value, gone in zip(column, absent) if not gone})
+                for column, absent in zip(X.T.tolist(), missing)
+            ]
+            self.categories_ = [
+                np.array([*levels, *([np.nan] if any(absent) else [])], dtype=object)
+                for levels, absent in zip(self._levels, missing)
+            ]
+        codes = np.empty(X.shape)
+        for j, (column, absent, levels) in enumerate(zip(X.T.tolist(), missing, self._levels)):
+            number = {level: float(code) for code, level in enumerate(levels)}
+            # One past the last level is a category that was never seen, which the model handles or refuses.
+            codes[:, j] = [np.nan if gone else number.get(value, len(levels)) for value, gone in zip(column, absent)]
+        return codes
+
+    @_output_method("Inverse")
+    def inverse_transform(self, X):
+        """The categories that made these columns."""
+        found = super().inverse_transform(X)
+        if self._levels is None:
+            return found
+        out = np.full(found.shape, None, dtype=object)
+        for j, levels in enumerate(self._levels):
+            known = ~np.isnan(found[:, j])
+            out[known, j] = np.array(levels, dtype=object)[found[known, j].astype(np.intp)]
+        return out
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
 
 
 class OneToOne(OneToOneFeatureMixin, Transforms):

@@ -1,10 +1,189 @@
-"""Model files: what `estimator.save` and `ermine.load` read and write, and the command line too."""
+"""Model files, which the command line reads and writes too.
+
+What Python saves takes its columns as numbers, and comes back as the estimator it was. What the command line saves prepares
+raw columns first (missing values, categories), and comes back as a `FittedModel`, which takes raw tables.
+"""
+
+import json
+import os
+
+import numpy as np
+
+from . import _ermine
 
 
 def save(estimator, path):
-    raise NotImplementedError("model files are not part of this version; use pickle")
+    """Write a fitted estimator to a model file."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+    params, starts = estimator._engine_params()
+    del starts  # where a fit began is not part of the model
+    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
+    target = None
+    if estimator._info["task"] in ("Regression", "Classification"):
+        target = {"name": "y", "kind": "number", "classes": []}
+        if estimator._info["task"] == "Classification":
+            target["kind"], target["classes"] = _class_names(estimator.classes_)
+    header = {
+        "model": estimator._name,
+        "params": {},
+        "schema": {"columns": [{"name": str(name), "kind": "number", "levels": []} for name in names], "na": []},
+        "target": target,
+        "seed": estimator._fit_seed,
+        "rows": estimator._fit_rows,
+        "scores": {},
+        "version": _ermine.__version__,
+        "fingerprint": 0,
+    }
+    _ermine.Saved.write(os.fspath(path), estimator._model, json.dumps(header), params, estimator.fit_log_.to_json())
 
 
 def load(path):
-    """Read a model file written by the command line or by `estimator.save`."""
-    raise NotImplementedError("model files are not part of this version; use pickle")
+    """Read a model file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file written by `estimator.save` or by the command line (`ermine fit ... -o FILE`).
+
+    Returns
+    -------
+    model : estimator or FittedModel
+        The estimator as it was saved; a `FittedModel` when raw columns are prepared before the model sees them.
+    """
+    saved = _ermine.Saved.load(os.fspath(path))
+    header = json.loads(saved.header())
+    numbers_only = all(column["kind"] == "number" for column in header["schema"]["columns"])
+    return _estimator(saved, header) if numbers_only and not saved.is_prepared() else FittedModel(saved, header)
+
+
+def _estimator(saved, header):
+    from . import _models
+    from ._base import FitLog
+
+    estimator = getattr(_models, header["model"])(**saved.params())
+    names = saved.prepared_names()
+    estimator.n_features_in_ = len(names)
+    if names != [f"x{j}" for j in range(len(names))]:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    if header["target"] and header["target"]["classes"]:
+        estimator.classes_ = _labels(header["target"])
+    estimator._restore(saved.model(), FitLog(saved.log()), seed=header["seed"], rows=header["rows"])
+    return estimator
+
+
+class FittedModel:
+    """A model with its preparation: takes raw tables, with text and missing values, as the command line does.
+
+    Attributes
+    ----------
+    header : dict
+        What the file says of itself: model, parameters, schema, target, seed, scores, version.
+    estimator : estimator
+        The model alone. It sees prepared columns, named by its `feature_names_in_`.
+    feature_names_in_ : ndarray
+        The raw columns.
+    classes_ : ndarray
+        The labels, if the target has classes.
+    """
+
+    def __init__(self, saved, header):
+        self._saved = saved
+        self.header = {**header, "params": saved.params()}
+        self.estimator = _estimator(saved, header)
+        self._fields = header["schema"]["columns"]
+        self.feature_names_in_ = np.array([field["name"] for field in self._fields], dtype=object)
+        if hasattr(self.estimator, "classes_"):
+            self.classes_ = self.estimator.classes_
+        self.fit_log_ = self.estimator.fit_log_
+
+    def predict(self, X):
+        """Predict the target, the class or the cluster of raw rows (a data frame, or columns in the order of the schema)."""
+        natural = self._saved.model().outputs()[0][0]
+        found = self._output(X, natural)
+        if natural == "Class":
+            return self.classes_.take(found[:, 0].astype(np.intp))
+        if natural == "Cluster":
+            return found[:, 0].astype(np.int64)
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    def predict_proba(self, X):
+        """Probability of each class of raw rows, in the order of `classes_`."""
+        return self._output(X, "Probability")
+
+    def transform(self, X):
+        """New features of raw rows."""
+        return self._output(X, "Transform")
+
+    def decision_function(self, X):
+        """Scores of raw rows."""
+        scores = self._output(X, "Decision")
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _output(self, X, output):
+        from ._base import _threads
+
+        columns = _columns(X, self._fields)
+        rows = np.column_stack([_numbers(column, field) for column, field in zip(columns, self._fields)])
+        return self._saved.predict(np.ascontiguousarray(rows), output, threads=_threads(None))
+
+    def __repr__(self):
+        return f"<{self.header['model']} fitted on {self.header['rows']} rows of {len(self._fields)} columns>"
+
+
+def _columns(X, fields):
+    if hasattr(X, "columns"):
+        missing = [field["name"] for field in fields if field["name"] not in list(X.columns)]
+        if missing:
+            raise ValueError(f"the table has no column '{missing[0]}', which the model was fitted on")
+        return [np.asarray(X[field["name"]]) for field in fields]
+    X = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else np.asarray(X)
+    if X.ndim != 2 or X.shape[1] != len(fields):
+        raise ValueError(f"X has shape {X.shape}, but the model was fitted on {len(fields)} columns")
+    return list(X.T)
+
+
+def _numbers(column, field):
+    """A raw column as the engine has it: numbers, codes of levels, days; NaN for what is missing or was never seen."""
+    kind = field["kind"]
+    if kind == "category":
+        codes = {level: float(code) for code, level in enumerate(field["levels"])}
+        return np.array([codes.get(_text(value), np.nan) for value in column.tolist()])
+    if kind == "boolean":
+        known = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+        return np.array([known.get(str(_text(value)).lower(), np.nan) for value in column.tolist()])
+    if kind in ("date", "datetime"):
+        times = column.astype("datetime64[us]")
+        days = times.astype(np.int64) / 86_400e6
+        return np.where(np.isnat(times), np.nan, days)
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column '{field['name']}' holds {error}, and the model was fitted on numbers") from None
+
+
+def _text(value):
+    """A value as it stands in a file; None when it is missing."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _class_names(classes):
+    if classes.dtype.kind == "b":
+        return "boolean", [str(label).lower() for label in classes]
+    if classes.dtype.kind in "iuf":
+        return "number", [_text(label) for label in classes.tolist()]
+    return "category", [str(label) for label in classes]
+
+
+def _labels(target):
+    if target["kind"] == "boolean":
+        return np.array([name == "true" for name in target["classes"]])
+    if target["kind"] == "number":
+        labels = np.array([float(name) for name in target["classes"]])
+        return labels.astype(np.int64) if np.all(labels == np.floor(labels)) else labels
+    return np.array(target["classes"])

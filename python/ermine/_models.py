@@ -5,13 +5,33 @@ from . import _base
 __all__ = [
     "LinearRegression",
     "Ridge",
+    "Lasso",
+    "ElasticNet",
+    "LassoCV",
+    "ElasticNetCV",
     "LogisticRegression",
+    "PoissonRegressor",
+    "GammaRegressor",
+    "TweedieRegressor",
+    "GeneralizedLinearRegressor",
     "KMeans",
+    "SVC",
+    "NuSVC",
+    "SVR",
+    "NuSVR",
+    "OneClassSVM",
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
+    "NearestNeighbors",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
 ]
 
 MODULES = (
     "cluster",
     "linear_model",
+    "neighbors",
+    "svm",
 )
 
 
@@ -135,15 +155,354 @@ class Ridge(_base.Regressor):
         return self._fit(X, y, sample_weight, previous=self._warm())
 
 
-class LogisticRegression(_base.Classifier):
-    """Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2 penalty.
+class Lasso(_base.Regressor):
+    """Least squares with an L1 penalty, which chooses columns by setting the other coefficients to zero.
 
-    Objective: ``min_{W,b} sum_i log sum_k exp(s_ik - s_iy) + ||W||^2 / (2 C), s = W x + b``
+    Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Strength of the penalty.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    tol : a number above 0, default=0.0001
+        Stop when the duality gap is below this share of the variance of the target.
+    max_iter : an integer of at least 1, default=1000
+        Most working sets.
+    positive : bool, default=False
+        Whether coefficients must not be negative.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    precompute, copy_X, random_state, selection : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import Lasso
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = Lasso(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "Lasso"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        tol=0.0001,
+        max_iter=1000,
+        positive=False,
+        n_jobs=None,
+        precompute=False,
+        copy_X=True,
+        random_state=None,
+        selection='cyclic',
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.positive = positive
+        self.n_jobs = n_jobs
+        self.precompute = precompute
+        self.copy_X = copy_X
+        self.random_state = random_state
+        self.selection = selection
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class ElasticNet(_base.Regressor):
+    """Least squares with a mix of the L1 penalty, which chooses columns, and the L2 penalty, which steadies them.
+
+    Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Strength of the penalty.
+    l1_ratio : a number of at least 0 and at most 1, default=0.5
+        Share of the L1 penalty.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    tol : a number above 0, default=0.0001
+        Stop when the duality gap is below this share of the variance of the target.
+    max_iter : an integer of at least 1, default=1000
+        Most working sets.
+    positive : bool, default=False
+        Whether coefficients must not be negative.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    precompute, copy_X, random_state, selection : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import ElasticNet
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ElasticNet(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "ElasticNet"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        l1_ratio=0.5,
+        fit_intercept=True,
+        tol=0.0001,
+        max_iter=1000,
+        positive=False,
+        n_jobs=None,
+        precompute=False,
+        copy_X=True,
+        random_state=None,
+        selection='cyclic',
+    ):
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.positive = positive
+        self.n_jobs = n_jobs
+        self.precompute = precompute
+        self.copy_X = copy_X
+        self.random_state = random_state
+        self.selection = selection
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class LassoCV(_base.Regressor):
+    """Lasso whose strength is chosen by cross-validation along the whole regularisation path.
+
+    Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1, alpha by cross-validation``
+
+    Parameters
+    ----------
+    eps : a number above 0 and below 1, default=0.001
+        Last strength over the first, when they are counted.
+    alphas : an integer of at least 1 or a list, each a number of at least 0, default=100
+        How many strengths to try, or which.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    max_iter : an integer of at least 1, default=1000
+        Most working sets for each strength.
+    tol : a number above 0, default=0.0001
+        Stop when the duality gap is below this share of the variance of the target.
+    cv : an integer of at least 2, default=5
+        Folds.
+    positive : bool, default=False
+        Whether coefficients must not be negative.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    precompute, copy_X, verbose, random_state, selection : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    alpha_
+    l1_ratio_
+    alphas_
+    mse_path_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import LassoCV
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LassoCV().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "LassoCV"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        eps=0.001,
+        alphas=100,
+        fit_intercept=True,
+        max_iter=1000,
+        tol=0.0001,
+        cv=5,
+        positive=False,
+        n_jobs=None,
+        precompute='auto',
+        copy_X=True,
+        verbose=False,
+        random_state=None,
+        selection='cyclic',
+    ):
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
+        self.positive = positive
+        self.n_jobs = n_jobs
+        self.precompute = precompute
+        self.copy_X = copy_X
+        self.verbose = verbose
+        self.random_state = random_state
+        self.selection = selection
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class ElasticNetCV(_base.Regressor):
+    """Elastic net whose strength and share of L1 are chosen by cross-validation.
+
+    Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2, alpha and r
+    by cross-validation``
+
+    Parameters
+    ----------
+    l1_ratio : a list, each a number above 0 and at most 1, default=(0.5,)
+        Shares of the L1 penalty to try.
+    eps : a number above 0 and below 1, default=0.001
+        Last strength over the first, when they are counted.
+    alphas : an integer of at least 1 or a list, each a number of at least 0, default=100
+        How many strengths to try, or which.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    max_iter : an integer of at least 1, default=1000
+        Most working sets for each strength.
+    tol : a number above 0, default=0.0001
+        Stop when the duality gap is below this share of the variance of the target.
+    cv : an integer of at least 2, default=5
+        Folds.
+    positive : bool, default=False
+        Whether coefficients must not be negative.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    precompute, copy_X, verbose, random_state, selection : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    alpha_
+    l1_ratio_
+    alphas_
+    mse_path_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import ElasticNetCV
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ElasticNetCV().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "ElasticNetCV"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        l1_ratio=(0.5,),
+        eps=0.001,
+        alphas=100,
+        fit_intercept=True,
+        max_iter=1000,
+        tol=0.0001,
+        cv=5,
+        positive=False,
+        n_jobs=None,
+        precompute='auto',
+        copy_X=True,
+        verbose=0,
+        random_state=None,
+        selection='cyclic',
+    ):
+        self.l1_ratio = l1_ratio
+        self.eps = eps
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cv = cv
+        self.positive = positive
+        self.n_jobs = n_jobs
+        self.precompute = precompute
+        self.copy_X = copy_X
+        self.verbose = verbose
+        self.random_state = random_state
+        self.selection = selection
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class LogisticRegression(_base.Classifier):
+    """Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2, L1 or mixed penalty.
+
+    Objective: ``min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1, s = W x + b``
 
     Parameters
     ----------
     C : a number above 0, default=1.0
         Inverse strength of the penalty; infinity for none.
+    l1_ratio : a number of at least 0 and at most 1, default=0.0
+        Share of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
     fit_intercept : bool, default=True
         Whether to fit intercepts, which are not penalised.
     tol : a number above 0, default=1e-06
@@ -186,6 +545,7 @@ class LogisticRegression(_base.Classifier):
         self,
         *,
         C=1.0,
+        l1_ratio=0.0,
         fit_intercept=True,
         tol=1e-06,
         max_iter=300,
@@ -198,6 +558,7 @@ class LogisticRegression(_base.Classifier):
         verbose=0,
     ):
         self.C = C
+        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -208,6 +569,305 @@ class LogisticRegression(_base.Classifier):
         self.random_state = random_state
         self.solver = solver
         self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class PoissonRegressor(_base.Regressor):
+    """Counts and rates: fits ln(mean) as a linear function of the columns, by maximum likelihood with an L2 penalty.
+
+    Objective: ``min_{w,b} mean_i exp(s_i) - y_i s_i + alpha/2 ||w||^2, s = w.x + b``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Strength of the L2 penalty; 0 for none.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    tol : a number above 0, default=1e-06
+        Stop when no component of the gradient of the objective is larger.
+    max_iter : an integer of at least 1, default=100
+        Most iterations.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    solver, verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import PoissonRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = PoissonRegressor(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "PoissonRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        alpha=1.0,
+        fit_intercept=True,
+        tol=1e-06,
+        max_iter=100,
+        n_jobs=None,
+        solver='lbfgs',
+        verbose=0,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.solver = solver
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class GammaRegressor(_base.Regressor):
+    """Positive amounts whose spread grows with their mean (costs, durations): fits ln(mean), with an L2 penalty.
+
+    Objective: ``min_{w,b} mean_i s_i + y_i exp(-s_i) + alpha/2 ||w||^2, s = w.x + b``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Strength of the L2 penalty; 0 for none.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    tol : a number above 0, default=1e-06
+        Stop when no component of the gradient of the objective is larger.
+    max_iter : an integer of at least 1, default=100
+        Most iterations.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    solver, verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import GammaRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GammaRegressor(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "GammaRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        alpha=1.0,
+        fit_intercept=True,
+        tol=1e-06,
+        max_iter=100,
+        n_jobs=None,
+        solver='lbfgs',
+        verbose=0,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.solver = solver
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class TweedieRegressor(_base.Regressor):
+    """Amounts whose variance is a power of their mean, with exact zeros for powers between 1 and 2.
+
+    Objective: ``min_{w,b} mean_i deviance_p(y_i, mean_i) / 2 + alpha/2 ||w||^2, link(mean) = w.x + b``
+
+    Parameters
+    ----------
+    power : a number, default=0.0
+        The variance is mean^power; nothing between 0 and 1 exists.
+    alpha : a number of at least 0, default=1.0
+        Strength of the L2 penalty; 0 for none.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    link : auto | identity | log, default='auto'
+        Link between mean and score; auto is identity up to power 0, else log.
+    tol : a number above 0, default=1e-06
+        Stop when no component of the gradient of the objective is larger.
+    max_iter : an integer of at least 1, default=100
+        Most iterations.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    solver, verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import TweedieRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = TweedieRegressor(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "TweedieRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        power=0.0,
+        alpha=1.0,
+        fit_intercept=True,
+        link='auto',
+        tol=1e-06,
+        max_iter=100,
+        n_jobs=None,
+        solver='lbfgs',
+        verbose=0,
+    ):
+        self.power = power
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.link = link
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.solver = solver
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class GeneralizedLinearRegressor(_base.Regressor):
+    """A generalised linear model with any family and link, offset or exposure, and an L2, L1 or mixed penalty.
+
+    Objective: ``min_{w,b} mean_i deviance(y_i, mean_i) / 2 + alpha ((1 - r)/2 ||w||^2 + r ||w||_1), link(mean) =
+    w.x + b + offset``
+
+    Parameters
+    ----------
+    family : normal | binomial | poisson | gamma | inverse_gaussian | tweedie | negative_binomial, default='normal'
+        Distribution of the target.
+    link : auto | identity | log | logit | probit | cloglog | inverse | sqrt, default='auto'
+        Link between mean and score; auto takes the usual one of the family.
+    power : a number, default=1.5
+        Power of the variance function, for the Tweedie family.
+    theta : a number above 0, default=1.0
+        Variance is mean + theta mean^2, for the negative binomial family.
+    alpha : a number of at least 0, default=0.0
+        Strength of the penalty; 0 is maximum likelihood.
+    l1_ratio : a number of at least 0 and at most 1, default=0.0
+        Share of the L1 penalty.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    offset : None or an integer of at least 0, default=None
+        Number of the column that is added to the score as it is.
+    exposure : None or an integer of at least 0, default=None
+        Number of the column whose logarithm is added to the score.
+    tol : a number above 0, default=1e-06
+        Stop when no component of the gradient of the objective is larger.
+    max_iter : an integer of at least 1, default=100
+        Most iterations.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import GeneralizedLinearRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = GeneralizedLinearRegressor(alpha=0.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "GeneralizedLinearRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        family='normal',
+        link='auto',
+        power=1.5,
+        theta=1.0,
+        alpha=0.0,
+        l1_ratio=0.0,
+        fit_intercept=True,
+        offset=None,
+        exposure=None,
+        tol=1e-06,
+        max_iter=100,
+        n_jobs=None,
+    ):
+        self.family = family
+        self.link = link
+        self.power = power
+        self.theta = theta
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.offset = offset
+        self.exposure = exposure
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
 
     def fit(self, X, y, sample_weight=None):
         """Fit to rows and their target."""
@@ -291,3 +951,838 @@ class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer):
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows."""
         return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class SVC(_base.Classifier):
+    """Classifies with the widest margin in the feature space of a kernel.
+
+    Objective: ``min_{w,b} ||w||^2 / 2 + C sum_i max(0, 1 - y_i (w.phi(x_i) + b))``
+
+    Parameters
+    ----------
+    C : a number above 0, default=1.0
+        Price of a row inside the margin; infinity for a hard margin.
+    kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
+        A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+    degree : an integer of at least 0, default=3
+        Degree of poly kernels that do not state theirs.
+    gamma : scale | auto or a number of at least 0, default='scale'
+        Width of kernels that do not state theirs.
+    coef0 : a number, default=0.0
+        Constant of poly and sigmoid kernels that do not state theirs.
+    shrinking : bool, default=True
+        For compatibility: the working set leaves nothing to shrink.
+    probability : bool, default=False
+        Whether to fit probabilities, which takes five more fits.
+    tol : a number above 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more.
+    cache_size : a number above 0, default=200.0
+        Megabytes for kernel values.
+    max_iter : an integer of at least -1, default=-1
+        Most steps for each pair of classes; -1 for no limit.
+    decision_function_shape : ovr | ovo, default='ovr'
+        What the decision function gives for more than two classes.
+    break_ties : bool, default=False
+        Whether equal votes fall to the clearer class instead of the first.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose, random_state : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    support_
+    support_vectors_
+    n_support_
+    dual_coef_
+    intercept_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.svm import SVC
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVC(C=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "SVC"
+    _outputs = ('Class', 'Decision', 'Probability')
+    _outputs_with = {'Probability': ('probability', [True])}
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel='rbf',
+        degree=3,
+        gamma='scale',
+        coef0=0.0,
+        shrinking=True,
+        probability=False,
+        tol=0.001,
+        cache_size=200.0,
+        max_iter=-1,
+        decision_function_shape='ovr',
+        break_ties=False,
+        class_weight=None,
+        n_jobs=None,
+        verbose=False,
+        random_state=None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class NuSVC(_base.Classifier):
+    """Classifies with the widest margin in the feature space of a kernel, given the share of rows that may be inside it.
+
+    Objective: ``min_{w,b,rho} ||w||^2 / 2 - nu rho + sum_i max(0, rho - y_i (w.phi(x_i) + b)) / n``
+
+    Parameters
+    ----------
+    nu : a number above 0 and at most 1, default=0.5
+        Share of rows that may be inside the margin, at most; share that are support vectors, at least.
+    kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
+        A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+    degree : an integer of at least 0, default=3
+        Degree of poly kernels that do not state theirs.
+    gamma : scale | auto or a number of at least 0, default='scale'
+        Width of kernels that do not state theirs.
+    coef0 : a number, default=0.0
+        Constant of poly and sigmoid kernels that do not state theirs.
+    shrinking : bool, default=True
+        For compatibility: the working set leaves nothing to shrink.
+    probability : bool, default=False
+        Whether to fit probabilities, which takes five more fits.
+    tol : a number above 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more.
+    cache_size : a number above 0, default=200.0
+        Megabytes for kernel values.
+    max_iter : an integer of at least -1, default=-1
+        Most steps for each pair of classes; -1 for no limit.
+    decision_function_shape : ovr | ovo, default='ovr'
+        What the decision function gives for more than two classes.
+    break_ties : bool, default=False
+        Whether equal votes fall to the clearer class instead of the first.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose, random_state : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    support_
+    support_vectors_
+    n_support_
+    dual_coef_
+    intercept_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.svm import NuSVC
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NuSVC(nu=0.5).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "NuSVC"
+    _outputs = ('Class', 'Decision', 'Probability')
+    _outputs_with = {'Probability': ('probability', [True])}
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        kernel='rbf',
+        degree=3,
+        gamma='scale',
+        coef0=0.0,
+        shrinking=True,
+        probability=False,
+        tol=0.001,
+        cache_size=200.0,
+        max_iter=-1,
+        decision_function_shape='ovr',
+        break_ties=False,
+        class_weight=None,
+        n_jobs=None,
+        verbose=False,
+        random_state=None,
+    ):
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class SVR(_base.Regressor):
+    """Regression that ignores errors below epsilon, in the feature space of a kernel.
+
+    Objective: ``min_{w,b} ||w||^2 / 2 + C sum_i max(0, |y_i - w.phi(x_i) - b| - epsilon)``
+
+    Parameters
+    ----------
+    kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
+        A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+    degree : an integer of at least 0, default=3
+        Degree of poly kernels that do not state theirs.
+    gamma : scale | auto or a number of at least 0, default='scale'
+        Width of kernels that do not state theirs.
+    coef0 : a number, default=0.0
+        Constant of poly and sigmoid kernels that do not state theirs.
+    tol : a number above 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more.
+    C : a number above 0, default=1.0
+        Price of an error outside the tube.
+    epsilon : a number of at least 0, default=0.1
+        Half the width of the tube inside which errors are free.
+    shrinking : bool, default=True
+        For compatibility: the working set leaves nothing to shrink.
+    cache_size : a number above 0, default=200.0
+        Megabytes for kernel values.
+    max_iter : an integer of at least -1, default=-1
+        Most steps; -1 for no limit.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    support_
+    support_vectors_
+    n_support_
+    dual_coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.svm import SVR
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SVR(C=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "SVR"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        kernel='rbf',
+        degree=3,
+        gamma='scale',
+        coef0=0.0,
+        tol=0.001,
+        C=1.0,
+        epsilon=0.1,
+        shrinking=True,
+        cache_size=200.0,
+        max_iter=-1,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class NuSVR(_base.Regressor):
+    """Regression whose tube of free errors is as wide as a share of rows outside it allows, in the feature space of a kernel.
+
+    Objective: ``min_{w,b,eps} ||w||^2 / 2 + C (nu n eps + sum_i max(0, |y_i - w.phi(x_i) - b| - eps))``
+
+    Parameters
+    ----------
+    nu : a number above 0 and at most 1, default=0.5
+        Share of rows outside the tube, at most; share that are support vectors, at least.
+    C : a number above 0, default=1.0
+        Price of an error outside the tube.
+    kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
+        A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+    degree : an integer of at least 0, default=3
+        Degree of poly kernels that do not state theirs.
+    gamma : scale | auto or a number of at least 0, default='scale'
+        Width of kernels that do not state theirs.
+    coef0 : a number, default=0.0
+        Constant of poly and sigmoid kernels that do not state theirs.
+    shrinking : bool, default=True
+        For compatibility: the working set leaves nothing to shrink.
+    tol : a number above 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more.
+    cache_size : a number above 0, default=200.0
+        Megabytes for kernel values.
+    max_iter : an integer of at least -1, default=-1
+        Most steps; -1 for no limit.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    support_
+    support_vectors_
+    n_support_
+    dual_coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.svm import NuSVR
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = NuSVR(nu=0.5).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "NuSVR"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        nu=0.5,
+        C=1.0,
+        kernel='rbf',
+        degree=3,
+        gamma='scale',
+        coef0=0.0,
+        shrinking=True,
+        tol=0.001,
+        cache_size=200.0,
+        max_iter=-1,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class OneClassSVM(_base.OutlierDetector):
+    """Tells rows that belong to the training data from those that do not.
+
+    Objective: ``min_{w,rho} ||w||^2 / 2 - rho + sum_i max(0, rho - w.phi(x_i)) / (nu n)``
+
+    Parameters
+    ----------
+    kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
+        A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+    degree : an integer of at least 0, default=3
+        Degree of poly kernels that do not state theirs.
+    gamma : scale | auto or a number of at least 0, default='scale'
+        Width of kernels that do not state theirs.
+    coef0 : a number, default=0.0
+        Constant of poly and sigmoid kernels that do not state theirs.
+    tol : a number above 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more.
+    nu : a number above 0 and at most 1, default=0.5
+        Share of training rows outside, at most; share that are support vectors, at least.
+    shrinking : bool, default=True
+        For compatibility: the working set leaves nothing to shrink.
+    cache_size : a number above 0, default=200.0
+        Megabytes for kernel values.
+    max_iter : an integer of at least -1, default=-1
+        Most steps; -1 for no limit.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    support_
+    support_vectors_
+    n_support_
+    dual_coef_
+    intercept_
+    offset_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.svm import OneClassSVM
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneClassSVM(nu=0.5).fit(X)
+    >>> model.decision_function(X[:3])
+    """
+
+    _name = "OneClassSVM"
+    _outputs = ('Cluster', 'Decision', 'Density')
+
+    def __init__(
+        self,
+        *,
+        kernel='rbf',
+        degree=3,
+        gamma='scale',
+        coef0=0.0,
+        tol=0.001,
+        nu=0.5,
+        shrinking=True,
+        cache_size=200.0,
+        max_iter=-1,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class KNeighborsClassifier(_base.Neighbours, _base.Classifier):
+    """Classifies by the votes of the nearest rows.
+
+    Objective: ``argmax_c sum_{i among the k nearest of x} [y_i = c]``
+
+    Parameters
+    ----------
+    n_neighbors : an integer of at least 1, default=5
+        How many neighbours.
+    weights : uniform | distance, default='uniform'
+        How they count.
+    algorithm : auto | ball_tree | kd_tree | brute, default='auto'
+        For compatibility: the code picks the faster exact search by shape and metric.
+    leaf_size : an integer of at least 1, default=30
+        For compatibility: leaves of the tree have the size that runs best.
+    p : a number above 0, default=2.0
+        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+    metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
+        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    n_samples_fit_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.neighbors import KNeighborsClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KNeighborsClassifier(n_neighbors=5).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "KNeighborsClassifier"
+    _outputs = ('Class', 'Probability', 'Neighbours', 'Distance')
+
+    def __init__(
+        self,
+        n_neighbors=5,
+        *,
+        weights='uniform',
+        algorithm='auto',
+        leaf_size=30,
+        p=2.0,
+        metric='minkowski',
+        n_jobs=None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        """Fit to rows and their target."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class KNeighborsRegressor(_base.Neighbours, _base.Regressor):
+    """Predicts the mean target of the nearest rows.
+
+    Objective: ``mean of y_i among the k nearest of x``
+
+    Parameters
+    ----------
+    n_neighbors : an integer of at least 1, default=5
+        How many neighbours.
+    weights : uniform | distance, default='uniform'
+        How they count.
+    algorithm : auto | ball_tree | kd_tree | brute, default='auto'
+        For compatibility: the code picks the faster exact search by shape and metric.
+    leaf_size : an integer of at least 1, default=30
+        For compatibility: leaves of the tree have the size that runs best.
+    p : a number above 0, default=2.0
+        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+    metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
+        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    n_samples_fit_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.neighbors import KNeighborsRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KNeighborsRegressor(n_neighbors=5).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "KNeighborsRegressor"
+    _outputs = ('Value', 'Neighbours', 'Distance')
+
+    def __init__(
+        self,
+        n_neighbors=5,
+        *,
+        weights='uniform',
+        algorithm='auto',
+        leaf_size=30,
+        p=2.0,
+        metric='minkowski',
+        n_jobs=None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        """Fit to rows and their target."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class NearestNeighbors(_base.Neighbours, _base.Transformer):
+    """Finds the nearest rows and how far they are.
+
+    Objective: ``the k rows z with the smallest d(x, z)``
+
+    Parameters
+    ----------
+    n_neighbors : an integer of at least 1, default=5
+        How many neighbours.
+    radius : a number of at least 0, default=1.0
+        For searches by radius: how far to look.
+    algorithm : auto | ball_tree | kd_tree | brute, default='auto'
+        For compatibility: the code picks the faster exact search by shape and metric.
+    leaf_size : an integer of at least 1, default=30
+        For compatibility: leaves of the tree have the size that runs best.
+    metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
+        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+    p : a number above 0, default=2.0
+        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    n_samples_fit_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.neighbors import NearestNeighbors
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NearestNeighbors().fit(X)
+    >>> model.kneighbors(X[:3])
+    """
+
+    _name = "NearestNeighbors"
+    _outputs = ('Neighbours', 'Distance')
+
+    def __init__(
+        self,
+        *,
+        n_neighbors=5,
+        radius=1.0,
+        algorithm='auto',
+        leaf_size=30,
+        metric='minkowski',
+        p=2.0,
+        n_jobs=None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.metric = metric
+        self.p = p
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class RadiusNeighborsClassifier(_base.Classifier):
+    """Classifies by the votes of all rows within a radius.
+
+    Objective: ``argmax_c sum_{i: d(x, x_i) <= radius} [y_i = c]``
+
+    Parameters
+    ----------
+    radius : a number of at least 0, default=1.0
+        How far to look.
+    weights : uniform | distance, default='uniform'
+        How neighbours count.
+    algorithm : auto | ball_tree | kd_tree | brute, default='auto'
+        For compatibility: the code picks the faster exact search by shape and metric.
+    leaf_size : an integer of at least 1, default=30
+        For compatibility: leaves of the tree have the size that runs best.
+    p : a number above 0, default=2.0
+        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+    metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
+        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+    outlier_label : None | most_frequent, default=None
+        What a row without neighbours gets; none refuses it.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    n_samples_fit_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.neighbors import RadiusNeighborsClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RadiusNeighborsClassifier(radius=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "RadiusNeighborsClassifier"
+    _outputs = ('Class', 'Probability')
+
+    def __init__(
+        self,
+        radius=1.0,
+        *,
+        weights='uniform',
+        algorithm='auto',
+        leaf_size=30,
+        p=2.0,
+        metric='minkowski',
+        outlier_label=None,
+        n_jobs=None,
+    ):
+        self.radius = radius
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.outlier_label = outlier_label
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        """Fit to rows and their target."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class RadiusNeighborsRegressor(_base.Regressor):
+    """Predicts the mean target of all rows within a radius.
+
+    Objective: ``mean of y_i over d(x, x_i) <= radius``
+
+    Parameters
+    ----------
+    radius : a number of at least 0, default=1.0
+        How far to look.
+    weights : uniform | distance, default='uniform'
+        How neighbours count.
+    algorithm : auto | ball_tree | kd_tree | brute, default='auto'
+        For compatibility: the code picks the faster exact search by shape and metric.
+    leaf_size : an integer of at least 1, default=30
+        For compatibility: leaves of the tree have the size that runs best.
+    p : a number above 0, default=2.0
+        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+    metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
+        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    n_samples_fit_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.neighbors import RadiusNeighborsRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RadiusNeighborsRegressor(radius=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "RadiusNeighborsRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        radius=1.0,
+        *,
+        weights='uniform',
+        algorithm='auto',
+        leaf_size=30,
+        p=2.0,
+        metric='minkowski',
+        n_jobs=None,
+    ):
+        self.radius = radius
+        self.weights = weights
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.p = p
+        self.metric = metric
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        """Fit to rows and their target."""
+        return self._fit(X, y, None, previous=self._warm())

@@ -62,6 +62,166 @@ class Ridge(Estimator):
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
+class Lasso(Estimator):
+    coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    positive: bool
+    n_jobs: int | None
+    precompute: Any
+    copy_X: Any
+    random_state: Any
+    selection: Any
+    def __init__(
+        self,
+        alpha: float = ...,
+        *,
+        fit_intercept: bool = ...,
+        tol: float = ...,
+        max_iter: int = ...,
+        positive: bool = ...,
+        n_jobs: int | None = ...,
+        precompute: Any = ...,
+        copy_X: Any = ...,
+        random_state: Any = ...,
+        selection: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class ElasticNet(Estimator):
+    coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    l1_ratio: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    positive: bool
+    n_jobs: int | None
+    precompute: Any
+    copy_X: Any
+    random_state: Any
+    selection: Any
+    def __init__(
+        self,
+        alpha: float = ...,
+        *,
+        l1_ratio: float = ...,
+        fit_intercept: bool = ...,
+        tol: float = ...,
+        max_iter: int = ...,
+        positive: bool = ...,
+        n_jobs: int | None = ...,
+        precompute: Any = ...,
+        copy_X: Any = ...,
+        random_state: Any = ...,
+        selection: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class LassoCV(Estimator):
+    coef_: Any
+    intercept_: Any
+    alpha_: Any
+    l1_ratio_: Any
+    alphas_: Any
+    mse_path_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    eps: float
+    alphas: int | Sequence[Any]
+    fit_intercept: bool
+    max_iter: int
+    tol: float
+    cv: int
+    positive: bool
+    n_jobs: int | None
+    precompute: Any
+    copy_X: Any
+    verbose: Any
+    random_state: Any
+    selection: Any
+    def __init__(
+        self,
+        *,
+        eps: float = ...,
+        alphas: int | Sequence[Any] = ...,
+        fit_intercept: bool = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        cv: int = ...,
+        positive: bool = ...,
+        n_jobs: int | None = ...,
+        precompute: Any = ...,
+        copy_X: Any = ...,
+        verbose: Any = ...,
+        random_state: Any = ...,
+        selection: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class ElasticNetCV(Estimator):
+    coef_: Any
+    intercept_: Any
+    alpha_: Any
+    l1_ratio_: Any
+    alphas_: Any
+    mse_path_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    l1_ratio: Sequence[Any]
+    eps: float
+    alphas: int | Sequence[Any]
+    fit_intercept: bool
+    max_iter: int
+    tol: float
+    cv: int
+    positive: bool
+    n_jobs: int | None
+    precompute: Any
+    copy_X: Any
+    verbose: Any
+    random_state: Any
+    selection: Any
+    def __init__(
+        self,
+        *,
+        l1_ratio: Sequence[Any] = ...,
+        eps: float = ...,
+        alphas: int | Sequence[Any] = ...,
+        fit_intercept: bool = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        cv: int = ...,
+        positive: bool = ...,
+        n_jobs: int | None = ...,
+        precompute: Any = ...,
+        copy_X: Any = ...,
+        verbose: Any = ...,
+        random_state: Any = ...,
+        selection: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
 class LogisticRegression(Estimator):
     coef_: Any
     intercept_: Any
@@ -70,6 +230,7 @@ class LogisticRegression(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     C: float
+    l1_ratio: float
     fit_intercept: bool
     tol: float
     max_iter: int
@@ -84,6 +245,7 @@ class LogisticRegression(Estimator):
         self,
         *,
         C: float = ...,
+        l1_ratio: float = ...,
         fit_intercept: bool = ...,
         tol: float = ...,
         max_iter: int = ...,
@@ -100,6 +262,132 @@ class LogisticRegression(Estimator):
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
     def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class PoissonRegressor(Estimator):
+    coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    solver: Any
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        alpha: float = ...,
+        fit_intercept: bool = ...,
+        tol: float = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
+        solver: Any = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class GammaRegressor(Estimator):
+    coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    fit_intercept: bool
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    solver: Any
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        alpha: float = ...,
+        fit_intercept: bool = ...,
+        tol: float = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
+        solver: Any = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class TweedieRegressor(Estimator):
+    coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    power: float
+    alpha: float
+    fit_intercept: bool
+    link: Literal["auto", "identity", "log"]
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    solver: Any
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        power: float = ...,
+        alpha: float = ...,
+        fit_intercept: bool = ...,
+        link: Literal["auto", "identity", "log"] = ...,
+        tol: float = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
+        solver: Any = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class GeneralizedLinearRegressor(Estimator):
+    coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    family: Literal["normal", "binomial", "poisson", "gamma", "inverse_gaussian", "tweedie", "negative_binomial"]
+    link: Literal["auto", "identity", "log", "logit", "probit", "cloglog", "inverse", "sqrt"]
+    power: float
+    theta: float
+    alpha: float
+    l1_ratio: float
+    fit_intercept: bool
+    offset: int | None
+    exposure: int | None
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        family: Literal["normal", "binomial", "poisson", "gamma", "inverse_gaussian", "tweedie", "negative_binomial"] = ...,
+        link: Literal["auto", "identity", "log", "logit", "probit", "cloglog", "inverse", "sqrt"] = ...,
+        power: float = ...,
+        theta: float = ...,
+        alpha: float = ...,
+        l1_ratio: float = ...,
+        fit_intercept: bool = ...,
+        offset: int | None = ...,
+        exposure: int | None = ...,
+        tol: float = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
 class KMeans(Estimator):
@@ -141,3 +429,378 @@ class KMeans(Estimator):
     def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
     def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
+class SVC(Estimator):
+    support_: Any
+    support_vectors_: Any
+    n_support_: Any
+    dual_coef_: Any
+    intercept_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    C: float
+    kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str
+    degree: int
+    gamma: Literal["scale", "auto"] | float
+    coef0: float
+    shrinking: bool
+    probability: bool
+    tol: float
+    cache_size: float
+    max_iter: int
+    decision_function_shape: Literal["ovr", "ovo"]
+    break_ties: bool
+    class_weight: dict | str | None
+    n_jobs: int | None
+    verbose: Any
+    random_state: Any
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str = ...,
+        degree: int = ...,
+        gamma: Literal["scale", "auto"] | float = ...,
+        coef0: float = ...,
+        shrinking: bool = ...,
+        probability: bool = ...,
+        tol: float = ...,
+        cache_size: float = ...,
+        max_iter: int = ...,
+        decision_function_shape: Literal["ovr", "ovo"] = ...,
+        break_ties: bool = ...,
+        class_weight: dict | str | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+        random_state: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class NuSVC(Estimator):
+    support_: Any
+    support_vectors_: Any
+    n_support_: Any
+    dual_coef_: Any
+    intercept_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    nu: float
+    kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str
+    degree: int
+    gamma: Literal["scale", "auto"] | float
+    coef0: float
+    shrinking: bool
+    probability: bool
+    tol: float
+    cache_size: float
+    max_iter: int
+    decision_function_shape: Literal["ovr", "ovo"]
+    break_ties: bool
+    class_weight: dict | str | None
+    n_jobs: int | None
+    verbose: Any
+    random_state: Any
+    def __init__(
+        self,
+        *,
+        nu: float = ...,
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str = ...,
+        degree: int = ...,
+        gamma: Literal["scale", "auto"] | float = ...,
+        coef0: float = ...,
+        shrinking: bool = ...,
+        probability: bool = ...,
+        tol: float = ...,
+        cache_size: float = ...,
+        max_iter: int = ...,
+        decision_function_shape: Literal["ovr", "ovo"] = ...,
+        break_ties: bool = ...,
+        class_weight: dict | str | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+        random_state: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class SVR(Estimator):
+    support_: Any
+    support_vectors_: Any
+    n_support_: Any
+    dual_coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str
+    degree: int
+    gamma: Literal["scale", "auto"] | float
+    coef0: float
+    tol: float
+    C: float
+    epsilon: float
+    shrinking: bool
+    cache_size: float
+    max_iter: int
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str = ...,
+        degree: int = ...,
+        gamma: Literal["scale", "auto"] | float = ...,
+        coef0: float = ...,
+        tol: float = ...,
+        C: float = ...,
+        epsilon: float = ...,
+        shrinking: bool = ...,
+        cache_size: float = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class NuSVR(Estimator):
+    support_: Any
+    support_vectors_: Any
+    n_support_: Any
+    dual_coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    nu: float
+    C: float
+    kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str
+    degree: int
+    gamma: Literal["scale", "auto"] | float
+    coef0: float
+    shrinking: bool
+    tol: float
+    cache_size: float
+    max_iter: int
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        nu: float = ...,
+        C: float = ...,
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str = ...,
+        degree: int = ...,
+        gamma: Literal["scale", "auto"] | float = ...,
+        coef0: float = ...,
+        shrinking: bool = ...,
+        tol: float = ...,
+        cache_size: float = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class OneClassSVM(Estimator):
+    support_: Any
+    support_vectors_: Any
+    n_support_: Any
+    dual_coef_: Any
+    intercept_: Any
+    offset_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str
+    degree: int
+    gamma: Literal["scale", "auto"] | float
+    coef0: float
+    tol: float
+    nu: float
+    shrinking: bool
+    cache_size: float
+    max_iter: int
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str = ...,
+        degree: int = ...,
+        gamma: Literal["scale", "auto"] | float = ...,
+        coef0: float = ...,
+        tol: float = ...,
+        nu: float = ...,
+        shrinking: bool = ...,
+        cache_size: float = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score_samples(self, X: ArrayLike) -> np.ndarray: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
+class KNeighborsClassifier(Estimator):
+    n_samples_fit_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_neighbors: int
+    weights: Literal["uniform", "distance"]
+    algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"]
+    leaf_size: int
+    p: float
+    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    n_jobs: int | None
+    def __init__(
+        self,
+        n_neighbors: int = ...,
+        *,
+        weights: Literal["uniform", "distance"] = ...,
+        algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"] = ...,
+        leaf_size: int = ...,
+        p: float = ...,
+        metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def kneighbors(self, X: ArrayLike, n_neighbors: int | None = None, return_distance: bool = True) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class KNeighborsRegressor(Estimator):
+    n_samples_fit_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_neighbors: int
+    weights: Literal["uniform", "distance"]
+    algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"]
+    leaf_size: int
+    p: float
+    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    n_jobs: int | None
+    def __init__(
+        self,
+        n_neighbors: int = ...,
+        *,
+        weights: Literal["uniform", "distance"] = ...,
+        algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"] = ...,
+        leaf_size: int = ...,
+        p: float = ...,
+        metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def kneighbors(self, X: ArrayLike, n_neighbors: int | None = None, return_distance: bool = True) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class NearestNeighbors(Estimator):
+    n_samples_fit_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_neighbors: int
+    radius: float
+    algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"]
+    leaf_size: int
+    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    p: float
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = ...,
+        radius: float = ...,
+        algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"] = ...,
+        leaf_size: int = ...,
+        metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        p: float = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def kneighbors(self, X: ArrayLike, n_neighbors: int | None = None, return_distance: bool = True) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
+class RadiusNeighborsClassifier(Estimator):
+    n_samples_fit_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    radius: float
+    weights: Literal["uniform", "distance"]
+    algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"]
+    leaf_size: int
+    p: float
+    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    outlier_label: Literal["most_frequent"] | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        radius: float = ...,
+        *,
+        weights: Literal["uniform", "distance"] = ...,
+        algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"] = ...,
+        leaf_size: int = ...,
+        p: float = ...,
+        metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        outlier_label: Literal["most_frequent"] | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class RadiusNeighborsRegressor(Estimator):
+    n_samples_fit_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    radius: float
+    weights: Literal["uniform", "distance"]
+    algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"]
+    leaf_size: int
+    p: float
+    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    n_jobs: int | None
+    def __init__(
+        self,
+        radius: float = ...,
+        *,
+        weights: Literal["uniform", "distance"] = ...,
+        algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"] = ...,
+        leaf_size: int = ...,
+        p: float = ...,
+        metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...

@@ -3,11 +3,27 @@
 from ._models import (
     LinearRegression,
     Ridge,
+    Lasso,
+    ElasticNet,
+    LassoCV,
+    ElasticNetCV,
     LogisticRegression,
+    PoissonRegressor,
+    GammaRegressor,
+    TweedieRegressor,
+    GeneralizedLinearRegressor,
 )
 
 __all__ = [
     "LinearRegression",
     "Ridge",
+    "Lasso",
+    "ElasticNet",
+    "LassoCV",
+    "ElasticNetCV",
     "LogisticRegression",
+    "PoissonRegressor",
+    "GammaRegressor",
+    "TweedieRegressor",
+    "GeneralizedLinearRegressor",
 ]

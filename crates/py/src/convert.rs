@@ -98,6 +98,22 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
 }
 
+/// A parameter as Python has it; a model as text, which a parameter also takes.
+pub fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::None => py.None().into_bound(py),
+        Value::Bool(value) => PyBool::new(py, *value).to_owned().into_any(),
+        Value::Int(value) => value.into_pyobject(py)?.into_any(),
+        Value::Float(value) => PyFloat::new(py, *value).into_any(),
+        Value::Text(text) => PyString::new(py, text).into_any(),
+        Value::Model(spec) => PyString::new(py, &spec.to_string()).into_any(),
+        Value::List(values) => {
+            let items: Vec<_> = values.iter().map(|value| object(py, value)).collect::<PyResult<_>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+    })
+}
+
 /// A parameter's default for the generator, which has to tell a number from infinity and a model from text.
 pub fn json(value: &Value) -> serde_json::Value {
     use serde_json::json;

@@ -5,6 +5,7 @@
 //! interpreter lock, while the calling thread waits for it and for Ctrl-C.
 
 mod convert;
+mod file;
 mod run;
 
 use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
@@ -189,6 +190,7 @@ fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", VERSION)?;
     module.add_class::<Model>()?;
     module.add_class::<Spec>()?;
+    module.add_class::<file::Saved>()?;
     module.add_function(wrap_pyfunction!(models, module)?)?;
     module.add_function(wrap_pyfunction!(check_params, module)?)?;
     Ok(())

@@ -316,10 +316,19 @@ impl Net<'_> {
         if targets != 1 {
             return Err(Error::Unsupported(format!("{} takes one target, not {targets}", self.name)));
         }
-        if folds > shape.rows {
+        // Folds of the caller's own come as the first row of each, and the end of the last.
+        let bounds = ctx.start("cv").map(|bounds| bounds.values.iter().map(|&row| row as usize).collect::<Vec<_>>());
+        let folds = bounds.as_ref().map_or(folds, |bounds| bounds.len().saturating_sub(1));
+        if bounds.as_ref().is_some_and(|b| b.windows(2).any(|w| w[0] > w[1]) || b.last() != Some(&shape.rows)) {
+            return Err(Error::shape("cv", format!("folds that end at row {}", shape.rows), format!("{bounds:?}")));
+        }
+        if folds > shape.rows || folds < 2 {
             return Err(Error::Data(format!("{} rows cannot be cut into {folds} folds", shape.rows)));
         }
-        let fold = |fold: usize| fold_rows(shape.rows, folds, fold);
+        let fold = |fold: usize| match &bounds {
+            Some(bounds) => bounds[fold]..bounds[fold + 1],
+            None => fold_rows(shape.rows, folds, fold),
+        };
         let empty = || Error::Data(format!("{}: a fold has no weight to learn from or to judge by", self.name));
         if self.whole_fits(data) {
             let mut grams = Vec::new();
@@ -464,7 +473,7 @@ pub fn choose(
     for &l1_ratio in l1_ratios {
         let (alphas, errors) = Net { l1_ratio, ..*net }.errors(alphas, eps, folds, data, ctx)?;
         for (i, &alpha) in alphas.iter().enumerate() {
-            let error = errors.row(i).iter().sum::<f64>() / folds as f64;
+            let error = errors.row(i).iter().sum::<f64>() / errors.cols as f64;
             if best.as_ref().is_none_or(|best| error < best.0) {
                 best = Some((error, alpha, l1_ratio, alphas.clone(), errors.clone()));
             }
