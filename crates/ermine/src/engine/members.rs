@@ -133,7 +133,8 @@ impl Part {
             }
         }
         let weights = batch.weights.map(|weights| rows.iter().map(|&row| weights[row as usize]).collect());
-        let features = if features.is_empty() { vec![] } else { columns.iter().map(|&j| features[j as usize]).collect() };
+        let features =
+            if features.is_empty() { vec![] } else { columns.iter().map(|&j| features[j as usize]).collect() };
         Part { x, cols: columns.len(), real, codes, weights, features }
     }
 

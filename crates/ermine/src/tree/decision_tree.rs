@@ -9,8 +9,8 @@
 
 use super::{
     common::{
-        Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, check_target, plant,
-        weights,
+        Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, check_target,
+        plant, weights,
     },
     prune,
 };
@@ -192,7 +192,10 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
         held_out = (0..batch.rows()).filter(|&row| drawn(row)).map(|row| row as u32).collect();
         held_out.iter().for_each(|&row| weights[row as usize] = 0.0);
         if weights.iter().all(|&weight| weight == 0.0) {
-            return Err(Error::Data(format!("{name}: prune_fraction={} leaves no row to grow on", plan.prune_fraction)));
+            return Err(Error::Data(format!(
+                "{name}: prune_fraction={} leaves no row to grow on",
+                plan.prune_fraction
+            )));
         }
     }
     let grow = || plant(ctx, &columns, &batch.y, plan.criterion, &weights, &plan.limits, ctx.seed, true);
@@ -214,7 +217,13 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
     }
     let tree = draft.finish(shape.cols, true);
     let impurity = prune::path(&draft)[0].impurity;
-    let log = FitLog { passes: tree.depth().max(1), stop: Stop::Exact, objective: vec![impurity], notes, ..FitLog::default() };
+    let log = FitLog {
+        passes: tree.depth().max(1),
+        stop: Stop::Exact,
+        objective: vec![impurity],
+        notes,
+        ..FitLog::default()
+    };
     let model = DecisionTreeModel {
         classes: match plan.criterion {
             Criterion::Class(_) => tree.outputs(),
