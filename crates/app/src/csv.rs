@@ -29,8 +29,8 @@ use memchr::{memchr, memchr_iter, memrchr};
 use rayon::prelude::*;
 
 use crate::table::{
-    self, Category, Column, Dictionary, Kind, KindSet, MAX_LEVELS, MISSING, Na, ReadOptions, SAMPLE_ROWS, Scan, Schema,
-    Strings, Table, Tally, Text, UNSEEN, position,
+    self, Category, Column, Dictionary, Kind, KindSet, MAX_LEVELS, MISSING, Na, Places, ReadOptions, SAMPLE_ROWS, Scan,
+    Schema, Strings, Table, Tally, Text, UNSEEN,
 };
 
 /// The head of a file that delimiter, header and first guesses are taken from: at most this many bytes.
@@ -871,13 +871,14 @@ impl Inference {
         locate: impl Fn(Box<Fault>) -> Error,
     ) -> Result<Inference> {
         let names = &layout.names;
+        let places = Places::of_names(names);
         let order: Vec<usize> = match &options.columns {
-            Some(wanted) => wanted.iter().map(|name| position(names, name)).collect::<Result<_>>()?,
+            Some(wanted) => wanted.iter().map(|name| places.of(name)).collect::<Result<_>>()?,
             None => (0..names.len()).collect(),
         };
         let mut declared = vec![None; names.len()];
         for (name, kind) in &options.kinds {
-            declared[position(names, name)?] = Some(*kind);
+            declared[places.of(name)?] = Some(*kind);
         }
         let markers = options.all_na(None);
         let na = Na::new(&markers);
@@ -988,8 +989,10 @@ enum Want {
 impl Plan {
     fn declared(path: &Path, layout: &Layout, schema: &Schema, na: Na) -> Result<Plan> {
         let mut wants: Vec<Want> = layout.names.iter().map(|_| Want::Skip).collect();
+        let places = Places::of_names(&layout.names);
         for field in &schema.columns {
-            let index = position(&layout.names, &field.name)
+            let index = places
+                .of(&field.name)
                 .map_err(|error| error.hint(format!("{} needs all columns of the schema", path.display())))?;
             wants[index] = match field.kind {
                 Kind::Category => Want::Levels(Dictionary::from_levels(&field.levels)),
@@ -1038,9 +1041,10 @@ impl Raw {
 impl Block {
     fn into_table(self, layout: &Layout, schema: &Schema, na: &[String]) -> Result<Table> {
         let mut columns: Vec<Option<Raw>> = self.columns.into_iter().map(Some).collect();
+        let places = Places::of_names(&layout.names);
         let mut named = Vec::with_capacity(schema.columns.len());
         for field in &schema.columns {
-            let column = match columns[position(&layout.names, &field.name)?].take() {
+            let column = match columns[places.of(&field.name)?].take() {
                 Some(Raw::Levels(codes)) => Column::Category(Category { codes, levels: field.levels.clone() }),
                 Some(raw) => raw.into_column(),
                 None => continue,

@@ -36,8 +36,8 @@ use parquet::{
 use rayon::prelude::*;
 
 use crate::table::{
-    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, ReadOptions, SAMPLE_ROWS, Scan, Schema,
-    Strings, Table, Tally, Text, TextEvidence, UNSEEN, position,
+    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, Places, ReadOptions, SAMPLE_ROWS, Scan,
+    Schema, Strings, Table, Tally, Text, TextEvidence, UNSEEN,
 };
 
 const BATCH_ROWS: usize = 1 << 15;
@@ -227,6 +227,7 @@ impl Source {
 
         let fields = source.metadata.schema().fields().clone();
         let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
+        let places = Places::of_names(&names);
         let schema = match (schema, &options.columns) {
             (Some(schema), Some(wanted)) => Some(schema.select(wanted)?),
             (schema, _) => schema.cloned(),
@@ -237,10 +238,10 @@ impl Source {
             (None, None) => names.clone(),
         };
         for name in options.kinds.keys() {
-            position(&names, name)?;
+            places.of(name)?;
         }
         for (place, name) in wanted.into_iter().enumerate() {
-            let root = position(&names, &name).map_err(|error| match &schema {
+            let root = places.of(&name).map_err(|error| match &schema {
                 Some(_) => error.hint(format!("{} needs all columns of the schema", path.display())),
                 None => error,
             })?;

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, fmt, hash::Hasher, io::Read, path::Path, str::F
 
 use ermine_core::error::{Error, Result};
 use rayon::prelude::*;
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use serde::{Deserialize, Serialize};
 
 /// The code of a category that is missing.
@@ -297,8 +297,12 @@ pub struct Table {
 impl Table {
     pub fn new(columns: Vec<(String, Column)>) -> Result<Table> {
         let mut table = Table { rows: columns.first().map_or(0, |(_, column)| column.len()), ..Table::default() };
+        let mut taken = FxHashSet::default();
+        if let Some((name, _)) = columns.iter().find(|(name, _)| !taken.insert(name.as_str())) {
+            return Err(Error::Data(format!("there are two columns '{name}'")));
+        }
         for (name, column) in columns {
-            table.push(name, column)?;
+            table.push_new(name, column)?;
         }
         Ok(table)
     }
@@ -313,6 +317,10 @@ impl Table {
         if self.names.contains(&name) {
             return Err(Error::Data(format!("there are two columns '{name}'")));
         }
+        self.push_new(name, column)
+    }
+
+    fn push_new(&mut self, name: String, column: Column) -> Result<()> {
         if self.names.is_empty() {
             self.rows = column.len();
         }
@@ -337,14 +345,18 @@ impl Table {
     }
 
     pub fn column(&self, name: &str) -> Result<&Column> {
-        Ok(&self.columns[position(&self.names, name)?])
+        match self.names.iter().position(|known| known == name) {
+            Some(index) => Ok(&self.columns[index]),
+            None => Err(unknown_column(&self.names, name)),
+        }
     }
 
     /// These columns, in this order.
     pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<Table> {
+        let places = Places::of_names(&self.names);
         let mut table = Table { rows: self.rows, na: self.na.clone(), ..Table::default() };
         for name in names {
-            let index = position(&self.names, name.as_ref())?;
+            let index = places.of(name.as_ref())?;
             table.names.push(self.names[index].clone());
             table.columns.push(self.columns[index].clone());
         }
@@ -393,12 +405,24 @@ impl Table {
     }
 }
 
-pub(crate) fn position(names: &[String], name: &str) -> Result<usize> {
-    names.iter().position(|known| known == name).ok_or_else(|| Error::Unknown {
-        what: "column",
-        name: name.into(),
-        known: names.to_vec(),
-    })
+fn unknown_column(names: &[String], name: &str) -> Error {
+    Error::Unknown { what: "column", name: name.into(), known: names.to_vec() }
+}
+
+/// Columns by name, for tables with thousands of them.
+pub(crate) struct Places<'a> {
+    names: &'a [String],
+    places: FxHashMap<&'a str, usize>,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn of_names(names: &'a [String]) -> Places<'a> {
+        Places { names, places: names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect() }
+    }
+
+    pub(crate) fn of(&self, name: &str) -> Result<usize> {
+        self.places.get(name).copied().ok_or_else(|| unknown_column(self.names, name))
+    }
 }
 
 /// What a model remembers of the table it was fitted on.
@@ -439,12 +463,16 @@ impl Schema {
     }
 
     pub fn field(&self, name: &str) -> Result<&Field> {
-        Ok(&self.columns[position(&self.names(), name)?])
+        let found = self.columns.iter().find(|field| field.name == name);
+        found.ok_or_else(|| unknown_column(&self.names(), name))
     }
 
     /// These columns, in this order: a file to predict from need not have the target.
     pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<Schema> {
-        let columns = names.iter().map(|name| self.field(name.as_ref()).cloned()).collect::<Result<_>>()?;
+        let all = self.names();
+        let places = Places::of_names(&all);
+        let columns = names.iter().map(|name| Ok(self.columns[places.of(name.as_ref())?].clone()));
+        let columns = columns.collect::<Result<_>>()?;
         Ok(Schema { columns, na: self.na.clone() })
     }
 }
@@ -856,7 +884,7 @@ pub(crate) fn number_within(data: &[u8], start: usize, end: usize) -> Option<f64
         let mantissa = eight_digits(digits as u64) * 100_000_000 + eight_digits((digits >> 64) as u64);
         if plain && mantissa <= 1 << 53 {
             // Both are exact, so one division rounds correctly (Clinger 1990).
-            let value = mantissa as f64 / POWERS_OF_TEN[decimals];
+            let value = if decimals == 0 { mantissa as f64 } else { mantissa as f64 / POWERS_OF_TEN[decimals] };
             return Some(if negative { -value } else { value });
         }
     }
@@ -901,25 +929,28 @@ pub(crate) fn declared_boolean(field: &[u8]) -> Option<bool> {
 }
 
 #[inline]
-fn digits<const N: usize>(field: &[u8], at: usize) -> Option<u32> {
-    let mut value = 0;
-    for &byte in field.get(at..at + N)? {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + u32::from(digit);
-    }
-    Some(value)
+fn two_digits(field: &[u8], at: usize) -> Option<u32> {
+    let (tens, ones) = (field.get(at)?.wrapping_sub(b'0'), field.get(at + 1)?.wrapping_sub(b'0'));
+    (tens <= 9 && ones <= 9).then(|| 10 * u32::from(tens) + u32::from(ones))
 }
 
 /// `2024-03-01` as days since 1970-01-01.
 #[inline]
 pub(crate) fn date(field: &[u8]) -> Option<f64> {
-    if field.len() != 10 || field[4] != b'-' || field[7] != b'-' {
+    const FORM: u64 = u64::from_le_bytes(*b"0000-00-");
+    const DASHES: u64 = 0xff00_00ff_0000_0000;
+    if field.len() != 10 {
         return None;
     }
-    let (year, month, day) = (digits::<4>(field, 0)?, digits::<2>(field, 5)?, digits::<2>(field, 8)?);
+    // Digits become their values and dashes zero; anything else is something else.
+    let digits = u64::from_le_bytes(*field.first_chunk()?) ^ FORM;
+    if not_digits(digits) != 0 || digits & DASHES != 0 {
+        return None;
+    }
+    let digit = |place: u32| (digits >> (8 * place)) as u32 & 0xff;
+    let year = 1000 * digit(0) + 100 * digit(1) + 10 * digit(2) + digit(3);
+    let month = 10 * digit(5) + digit(6);
+    let day = two_digits(field, 8)?;
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let length = match month {
         2 => 28 + u32::from(leap),
@@ -927,7 +958,7 @@ pub(crate) fn date(field: &[u8]) -> Option<f64> {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
         _ => return None,
     };
-    (1..=length).contains(&day).then(|| days_from_civil(i64::from(year), i64::from(month), i64::from(day)) as f64)
+    (1..=length).contains(&day).then(|| f64::from(days_from_civil(year, month, day)))
 }
 
 /// A date, optionally with `T` or a blank and `10:00[:00[.123]][Z|+01:00]`, as seconds since 1970-01-01T00:00:00 UTC.
@@ -940,12 +971,12 @@ pub(crate) fn datetime(field: &[u8]) -> Option<f64> {
     if !matches!(field[10], b'T' | b't' | b' ') || field.get(13) != Some(&b':') {
         return None;
     }
-    let (hour, minute) = (digits::<2>(field, 11)?, digits::<2>(field, 14)?);
+    let (hour, minute) = (two_digits(field, 11)?, two_digits(field, 14)?);
     let mut rest = &field[16..];
     let mut second = 0;
     let mut fraction = 0.0;
     if rest.first() == Some(&b':') {
-        second = digits::<2>(rest, 1)?;
+        second = two_digits(rest, 1)?;
         rest = &rest[3..];
         if let [b'.' | b',', tail @ ..] = rest {
             let count = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -963,11 +994,11 @@ pub(crate) fn datetime(field: &[u8]) -> Option<f64> {
     let zone = match rest {
         [] | [b'Z' | b'z'] => 0.0,
         [sign @ (b'+' | b'-'), zone @ ..] => {
-            let hours = digits::<2>(zone, 0)?;
+            let hours = two_digits(zone, 0)?;
             let minutes = match zone.len() {
                 2 => 0,
-                4 => digits::<2>(zone, 2)?,
-                5 if zone[2] == b':' => digits::<2>(zone, 3)?,
+                4 => two_digits(zone, 2)?,
+                5 if zone[2] == b':' => two_digits(zone, 3)?,
                 _ => return None,
             };
             let seconds = f64::from(hours * 3600 + minutes * 60);
@@ -979,12 +1010,12 @@ pub(crate) fn datetime(field: &[u8]) -> Option<f64> {
 }
 
 /// Days since 1970-01-01 in the proleptic Gregorian calendar. Years begin in March, so that the leap day comes last.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
+#[inline]
+fn days_from_civil(year: u32, month: u32, day: u32) -> i32 {
+    // A cycle of 400 years more, so that year 0 does not go below zero.
+    let year = year + 400 - u32::from(month <= 2);
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    (year * 365 + year / 4 - year / 100 + year / 400 + day_of_year) as i32 - 719_468 - 146_097
 }
 
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
@@ -1050,13 +1081,12 @@ pub fn number_text(value: f64) -> String {
 pub(crate) struct Dictionary {
     bytes: String,
     entries: Vec<Entry>,
-    /// Code + 1, or 0 where free; the size is a power of two and at most half is taken.
-    slots: Vec<u32>,
+    /// A part of the hash above, code + 1 below, or 0 where free; the size is a power of two and at most half is taken.
+    slots: Vec<u64>,
 }
 
 #[derive(Debug, Clone)]
 struct Entry {
-    hash: u64,
     start: usize,
     end: usize,
 }
@@ -1104,13 +1134,16 @@ impl Dictionary {
         let mask = self.slots.len() - 1;
         let mut slot = (hash as usize) & mask;
         loop {
-            match self.slots[slot] {
-                0 => return Err(slot),
-                taken => {
-                    let entry = &self.entries[taken as usize - 1];
-                    if entry.hash == hash && &self.bytes.as_bytes()[entry.start..entry.end] == value {
-                        return Ok(taken - 1);
-                    }
+            let taken = self.slots[slot];
+            if taken == 0 {
+                return Err(slot);
+            }
+            // Other strings are nearly always told by the hash, without a look at them.
+            if (taken ^ hash) >> 32 == 0 {
+                let code = taken as u32 - 1;
+                let entry = &self.entries[code as usize];
+                if &self.bytes.as_bytes()[entry.start..entry.end] == value {
+                    return Ok(code);
                 }
             }
             slot = (slot + 1) & mask;
@@ -1147,24 +1180,29 @@ impl Dictionary {
 
     #[cold]
     fn insert(&mut self, value: &str, hash: u64) -> u32 {
+        if 2 * (self.len() + 1) > self.slots.len() {
+            self.slots = vec![0; (2 * self.slots.len()).max(16)];
+            for code in 0..self.len() as u32 {
+                let hash = self::hash(self.level(code).as_bytes());
+                self.take_slot(code, hash);
+            }
+        }
         let code = self.len() as u32;
         let start = self.bytes.len();
         self.bytes.push_str(value);
-        self.entries.push(Entry { hash, start, end: self.bytes.len() });
-        if 2 * self.len() > self.slots.len() {
-            let size = (2 * self.slots.len()).max(16);
-            self.slots = vec![0; size];
-            for (code, entry) in self.entries.iter().enumerate() {
-                let mut slot = entry.hash as usize & (size - 1);
-                while self.slots[slot] != 0 {
-                    slot = (slot + 1) & (size - 1);
-                }
-                self.slots[slot] = code as u32 + 1;
-            }
-        } else if let Err(slot) = self.find(value.as_bytes(), hash) {
-            self.slots[slot] = code + 1;
-        }
+        self.entries.push(Entry { start, end: self.bytes.len() });
+        self.take_slot(code, hash);
         code
+    }
+
+    /// The next free slot for a string that has none.
+    fn take_slot(&mut self, code: u32, hash: u64) {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        while self.slots[slot] != 0 {
+            slot = (slot + 1) & mask;
+        }
+        self.slots[slot] = (hash >> 32) << 32 | u64::from(code + 1);
     }
 }
 

@@ -579,6 +579,41 @@ proptest! {
     }
 
     #[test]
+    fn any_fields_give_one_table(
+        fields in prop::collection::vec(
+            (prop::sample::select(vec![0_usize, 0, 3, 6, 9, 11, 14]), prop::sample::select(vec![0_usize, 1, 2])),
+            1..80,
+        ),
+        misleading in prop::bool::weighted(0.2),
+        chunks in prop::collection::vec(1..64_usize, 3),
+    ) {
+        // Mostly numbers, so that kinds change within a column; a long head of numbers makes every guess a number.
+        let spellings = [
+            "1", "-2.5", "", "NA", "\"3\"", "1e5", "2024-01-01", "\"2024-01-02T03:04:05Z\"", "?", "true", "False",
+            "\"x\ny\"", "\"\"\"\"", "5\" pipe", " \"q\" ", "\"a,b\"",
+        ];
+        let head = String::from("a,b\n") + &"7,8\n".repeat(if misleading { 10_000 } else { 0 });
+        let text = fields.iter().fold(head, |text, (first, second)| {
+            text + spellings[*first] + "," + spellings[(first + second) % spellings.len()] + "\n"
+        });
+        let folder = Folder::new();
+        let path = folder.file("t.csv", &text);
+        let expected = on_threads(1, || table::read(&path, &ReadOptions::default())).expect("a legal file");
+        prop_assert_eq!(expected.rows(), fields.len() + if misleading { 10_000 } else { 0 });
+        for (chunk_bytes, threads) in chunks.into_iter().zip([2, 3, 7]) {
+            let chunk_bytes = if misleading { 50 * chunk_bytes } else { chunk_bytes };
+            let options = ReadOptions { chunk_bytes, ..Default::default() };
+            let found = on_threads(threads, || table::read(&path, &options));
+            prop_assert_eq!(found.as_ref(), Ok(&expected));
+            let scan = on_threads(threads, || table::scan(&path, &options)).expect("scan");
+            prop_assert_eq!(&scan.schema, &expected.schema());
+            prop_assert_eq!(&scan.summary, &expected.summary());
+            let parts = streamed(&path, &options, &scan.schema, chunk_bytes);
+            prop_assert_eq!(parts.as_ref(), Ok(&expected));
+        }
+    }
+
+    #[test]
     fn any_bytes_give_one_answer(
         soup in prop::collection::vec(prop::sample::select(b"\"\"\"\n\n\n,,,,; \t\r1a-2.Nx\xe9".to_vec()), 0..160),
         header in any::<bool>(),
