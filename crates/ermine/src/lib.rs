@@ -54,6 +54,16 @@ models! {
     prep::SimpleImputer,
     prep::OneHotEncoder,
     prep::OrdinalEncoder,
+    prep::TargetEncoder,
+    prep::PowerTransformer,
+    prep::LogTransformer,
+    prep::PolynomialFeatures,
+    prep::SplineTransformer,
+    prep::KBinsDiscretizer,
+    prep::Normalizer,
+    prep::Binarizer,
+    prep::VarianceThreshold,
+    prep::SelectKBest,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.
