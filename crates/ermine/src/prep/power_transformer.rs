@@ -124,10 +124,17 @@ impl Estimator for PowerTransformer {
 
 /// The minimum of a function with one valley: a coarse look, then golden section.
 fn golden(f: impl Fn(f64) -> f64) -> f64 {
-    let at = |i: usize| -8.0 + 0.5 * i as f64;
-    let coarse: Vec<f64> = (0..=32).map(|i| f(at(i))).collect();
-    let best = (0..=32).min_by(|&a, &b| coarse[a].total_cmp(&coarse[b])).unwrap_or(18);
-    let (mut low, mut high) = (at(best.saturating_sub(1)), at((best + 1).min(32)));
+    // Columns far from zero have their best exponent far out: widen while it lies at the edge.
+    let (mut low, mut high) = (-8.0, 8.0);
+    for width in [8.0, 32.0, 128.0, 512.0] {
+        let at = |i: usize| width * (i as f64 / 16.0 - 1.0);
+        let coarse: Vec<f64> = (0..=32).map(|i| f(at(i))).collect();
+        let best = (0..=32).min_by(|&a, &b| coarse[a].total_cmp(&coarse[b])).unwrap_or(18);
+        (low, high) = (at(best.saturating_sub(1)), at((best + 1).min(32)));
+        if best != 0 && best != 32 {
+            break;
+        }
+    }
     let ratio = (5f64.sqrt() - 1.0) / 2.0;
     let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));
     let (mut fa, mut fb) = (f(a), f(b));
