@@ -118,6 +118,16 @@ models! {
     tree::VotingRegressor,
     tree::StackingClassifier,
     tree::StackingRegressor,
+    prep::TargetEncoder,
+    prep::PowerTransformer,
+    prep::LogTransformer,
+    prep::PolynomialFeatures,
+    prep::SplineTransformer,
+    prep::KBinsDiscretizer,
+    prep::Normalizer,
+    prep::Binarizer,
+    prep::VarianceThreshold,
+    prep::SelectKBest,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.

@@ -42,7 +42,13 @@ impl Pipeline {
                 format!("Pipeline: {} is not a transformer, and only the last step may be a model", step.name());
             return Err(Error::Unsupported(problem));
         }
-        Ok(Pipeline { specs: specs.to_vec(), steps })
+        // Steps inside a step in one form, however they were typed.
+        let composite = |name: &str| name == "Pipeline" || name == "ColumnTransformer";
+        let settled = |(spec, step): (&Spec, &Box<dyn AnyEstimator>)| {
+            let params = if composite(&spec.name) { step.values() } else { spec.params.clone() };
+            Spec { name: spec.name.clone(), params }
+        };
+        Ok(Pipeline { specs: specs.iter().zip(&steps).map(settled).collect(), steps })
     }
 
     /// From the parameter `steps` of a spec.
