@@ -20,10 +20,10 @@ pub mod decompose;
 pub mod engine;
 pub mod kernel;
 pub mod linear;
-pub mod prepare;
 pub mod metrics;
-pub mod split;
 pub mod neighbors;
+pub mod prepare;
+pub mod split;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -64,6 +64,7 @@ models! {
     decompose::PCA,
     decompose::TruncatedSVD,
     cluster::KMeans,
+    cluster::GaussianMixture,
     kernel::SVC,
     kernel::NuSVC,
     kernel::SVR,
@@ -74,7 +75,6 @@ models! {
     neighbors::NearestNeighbors,
     neighbors::RadiusNeighborsClassifier,
     neighbors::RadiusNeighborsRegressor,
-    cluster::GaussianMixture,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.
