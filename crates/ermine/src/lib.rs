@@ -31,6 +31,8 @@ pub mod search;
 pub mod split;
 pub mod text;
 pub mod tree;
+pub mod prepare;
+pub mod split;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -78,6 +80,7 @@ models! {
     decompose::PCA,
     decompose::TruncatedSVD,
     cluster::KMeans,
+    cluster::GaussianMixture,
     kernel::SVC,
     kernel::NuSVC,
     kernel::SVR,
