@@ -42,9 +42,7 @@ fn main() {
         predict_time = predict_time.min(start.elapsed().as_secs_f64());
         let y = &y[cut..];
         score = match info.task {
-            Task::Classification => {
-                p.values.iter().zip(y).filter(|(a, b)| a == b).count() as f64 / y.len() as f64
-            }
+            Task::Classification => p.values.iter().zip(y).filter(|(a, b)| a == b).count() as f64 / y.len() as f64,
             _ => {
                 let mean = y.iter().sum::<f64>() / y.len() as f64;
                 let off: f64 = p.values.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum();

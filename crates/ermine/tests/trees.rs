@@ -9,8 +9,9 @@ use ermine::{
     },
     make, predict,
     tree::{
-        AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor, EarlyStopping, HistGradientBoostingClassifier,
-        HistGradientBoostingRegressor, RandomForestClassifier, RealLoss, StackingClassifier, picture,
+        AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor, EarlyStopping,
+        HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier, RealLoss,
+        StackingClassifier, picture,
     },
 };
 use serde_json::Value as Json;
@@ -40,7 +41,8 @@ fn same_splits(tree: &Tree, reference: &Json, x: &[f64], cols: usize) -> (usize,
             continue;
         };
         assert!(left[theirs] >= 0.0, "a split where scikit-learn stops");
-        let (l, r): (Vec<usize>, Vec<usize>) = rows.iter().partition(|&&i| split.goes_left(x[i * cols + split.feature]));
+        let (l, r): (Vec<usize>, Vec<usize>) =
+            rows.iter().partition(|&&i| split.goes_left(x[i * cols + split.feature]));
         let (tl, tr) = (left[theirs] as usize, right[theirs] as usize);
         let sides: Vec<usize> =
             rows.iter().copied().filter(|&i| x[i * cols + feature[theirs] as usize] <= threshold[theirs]).collect();
@@ -78,7 +80,8 @@ fn splits_are_those_of_scikit_learn() {
         for reference in set["trees"].as_array().unwrap() {
             let mut spec = Spec::new(reference["model"].as_str().unwrap());
             for (name, value) in reference["params"].as_object().unwrap() {
-                let value = value.as_i64().map(Value::Int).unwrap_or_else(|| Value::Text(value.as_str().unwrap().into()));
+                let value =
+                    value.as_i64().map(Value::Int).unwrap_or_else(|| Value::Text(value.as_str().unwrap().into()));
                 spec.params.insert(name.clone(), value);
             }
             let data = Data::new(X::dense(&x, cols).unwrap());
@@ -206,7 +209,9 @@ fn shapley_values_are_those_of_the_definition_and_add_up() {
 fn boosting_learns_each_loss_and_keeps_its_constraints() {
     let (x, y) = problem(2_000, 5, 4);
     let counts: Vec<f64> = y.iter().map(|y| (0.5 * y).exp()).collect();
-    for loss in [RealLoss::SquaredError, RealLoss::AbsoluteError, RealLoss::Poisson, RealLoss::Gamma, RealLoss::Quantile] {
+    for loss in
+        [RealLoss::SquaredError, RealLoss::AbsoluteError, RealLoss::Poisson, RealLoss::Gamma, RealLoss::Quantile]
+    {
         let params = HistGradientBoostingRegressor { loss, max_iter: 40, ..Default::default() };
         let data = Data::new(X::dense(&x, 5).unwrap()).real(&counts).unwrap();
         let fit = params.fit(&data, &ctx()).unwrap();
@@ -278,7 +283,8 @@ fn forests_judge_themselves_out_of_bag() {
     let (x, y) = problem(1_500, 6, 6);
     let codes: Vec<u32> = y.iter().map(|&y| u32::from(y > 0.8)).collect();
     let data = Data::new(X::dense(&x[..1_000 * 6], 6).unwrap()).classes(&codes[..1_000], 2).unwrap();
-    let fit = RandomForestClassifier { oob_score: true, n_estimators: 60, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    let fit =
+        RandomForestClassifier { oob_score: true, n_estimators: 60, ..Default::default() }.fit(&data, &ctx()).unwrap();
     let out = predict(&ctx(), &fit.model, &X::dense(&x[1_000 * 6..], 6).unwrap(), Output::Class, true).unwrap();
     let right = out.values.iter().zip(&codes[1_000..]).filter(|(p, c)| **p == f64::from(**c)).count();
     assert!((fit.model.oob_score.unwrap() - right as f64 / 500.0).abs() < 0.05);

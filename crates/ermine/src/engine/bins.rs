@@ -86,7 +86,9 @@ impl Map {
         match self.feature {
             Feature::Number if value.is_nan() => MISSING,
             Feature::Number => self.edges.partition_point(|edge| *edge < value) as u8,
-            Feature::Category { .. } => level(value).and_then(|level| self.by_level.get(level).copied()).unwrap_or(MISSING),
+            Feature::Category { .. } => {
+                level(value).and_then(|level| self.by_level.get(level).copied()).unwrap_or(MISSING)
+            }
         }
     }
 

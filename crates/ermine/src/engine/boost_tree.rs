@@ -66,7 +66,10 @@ impl Gradients {
         cells.resize(floats.len(), [0; 2]);
         cells.par_chunks_mut(1 << 14).zip(floats.par_chunks(1 << 14)).for_each(|(cells, floats)| {
             for (cell, float) in cells.iter_mut().zip(floats) {
-                *cell = [(f64::from(float[0]) * up_g).round_ties_even() as i32, (f64::from(float[1]) * up_h).round_ties_even() as i32];
+                *cell = [
+                    (f64::from(float[0]) * up_g).round_ties_even() as i32,
+                    (f64::from(float[1]) * up_h).round_ties_even() as i32,
+                ];
             }
         });
         Gradients { cells, g, h, shift }
@@ -171,7 +174,14 @@ impl Grower<'_> {
     fn push(&self, draft: &mut Draft, gradients: &Gradients, candidate: &Candidate) {
         let sums = gradients.open(candidate.total);
         let value = self.value(&sums).clamp(candidate.bounds.0, candidate.bounds.1);
-        draft.nodes.push(DraftNode { split: None, left: 0, right: 0, weight: sums.rows as f64, rows: sums.rows, impurity: 0.0 });
+        draft.nodes.push(DraftNode {
+            split: None,
+            left: 0,
+            right: 0,
+            weight: sums.rows as f64,
+            rows: sums.rows,
+            impurity: 0.0,
+        });
         draft.values.push(value);
     }
 
@@ -260,7 +270,8 @@ impl Grower<'_> {
         // The last children of a full tree are never split, so they need no histogram.
         let full = draft.nodes.len() / 2 + 1 >= self.options.max_leaves || left.depth >= self.options.max_depth;
         if !full {
-            let (small, large) = if left.rows.len() <= right.rows.len() { (&mut left, &mut right) } else { (&mut right, &mut left) };
+            let (small, large) =
+                if left.rows.len() <= right.rows.len() { (&mut left, &mut right) } else { (&mut right, &mut left) };
             small.histogram = self.build(gradients, &rows[small.rows.clone()]);
             large.histogram = parent.histogram;
             large.histogram.par_chunks_mut(GROUP * WIDTH).zip(small.histogram.par_chunks(GROUP * WIDTH)).for_each(
@@ -481,6 +492,10 @@ fn partition(rows: &mut [u32], spare: &mut Vec<u32>, left: impl Fn(u32) -> bool 
         l.copy_from_slice(&from[..l.len()]);
         r.copy_from_slice(&from[l.len()..]);
     };
-    if jobs.len() > 1 { jobs.into_par_iter().for_each(copy) } else { jobs.into_iter().for_each(copy) }
+    if jobs.len() > 1 {
+        jobs.into_par_iter().for_each(copy)
+    } else {
+        jobs.into_iter().for_each(copy)
+    }
     total
 }

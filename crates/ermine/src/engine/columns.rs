@@ -58,7 +58,8 @@ impl Columns {
                         Feature::Number => number(&column(x, j)),
                         Feature::Category { levels } => {
                             let known = |value: f64| level(value).filter(|level| *level < levels as usize);
-                            let codes = column(x, j).into_iter().map(|v| known(v).map_or(MISSING, |v| v as u32)).collect();
+                            let codes =
+                                column(x, j).into_iter().map(|v| known(v).map_or(MISSING, |v| v as u32)).collect();
                             Column { feature: kinds[j], codes, values: vec![] }
                         }
                     })

@@ -426,7 +426,14 @@ impl Grower<'_> {
     }
 
     /// Whether a column varies, and its best split.
-    fn column<M: Meter>(&self, hand: &mut Hand<M>, rows: &[u32], j: usize, seed: u64, tie: f64) -> (bool, Option<Found>) {
+    fn column<M: Meter>(
+        &self,
+        hand: &mut Hand<M>,
+        rows: &[u32],
+        j: usize,
+        seed: u64,
+        tie: f64,
+    ) -> (bool, Option<Found>) {
         let column = &self.columns.columns[j];
         let Hand { meter, scratch } = hand;
         scratch.codes.clear();

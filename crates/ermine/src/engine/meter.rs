@@ -465,7 +465,9 @@ impl Meter for Reals<'_> {
     fn score(&self) -> f64 {
         let (l, r) = self.sides();
         let sum: f64 = (1..=self.targets)
-            .map(|t| self.left[t] * self.left[t] / l + (self.total[t] - self.left[t]) * (self.total[t] - self.left[t]) / r)
+            .map(|t| {
+                self.left[t] * self.left[t] / l + (self.total[t] - self.left[t]) * (self.total[t] - self.left[t]) / r
+            })
             .sum();
         sum / self.targets as f64
     }

@@ -47,7 +47,9 @@ pub fn explain(ctx: &Ctx, model: &dyn AnyModel, x: &X) -> Result<Shap> {
             let mut tree = member.tree.clone();
             for leaf in tree.leaf_values_mut().chunks_exact_mut(k) {
                 let class = first_largest(leaf);
-                leaf.iter_mut().enumerate().for_each(|(c, v)| *v = if c == class { 1.0 } else { -1.0 / (k as f64 - 1.0) });
+                leaf.iter_mut()
+                    .enumerate()
+                    .for_each(|(c, v)| *v = if c == class { 1.0 } else { -1.0 / (k as f64 - 1.0) });
             }
             trees.push((tree, alpha / total));
         }
@@ -80,7 +82,8 @@ fn sum(ctx: &Ctx, x: &X, terms: &[(&Tree, f64, usize)], mut base: Vec<f64>) -> R
             let mut row = vec![0.0; cols];
             x.row(i).for_each(|j, value| row[j] = value);
             for ((tree, scale, output), (weights, _)) in terms.iter().zip(&prepared) {
-                let mut walk = Walk { tree, weights, row: &row, scale: *scale, first: *output, outputs, out: &mut *out };
+                let mut walk =
+                    Walk { tree, weights, row: &row, scale: *scale, first: *output, outputs, out: &mut *out };
                 walk.node(0, Vec::new(), 1.0, 1.0, usize::MAX);
             }
             Ok(())

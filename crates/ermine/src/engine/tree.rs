@@ -207,8 +207,7 @@ impl Tree {
             true => Test::Among(self.sets[threshold as usize].clone()),
             false => Test::AtMost(threshold),
         };
-        let split =
-            Split { feature: (feature & FEATURE) as usize, test, missing_left: feature & MISSING_LEFT != 0 };
+        let split = Split { feature: (feature & FEATURE) as usize, test, missing_left: feature & MISSING_LEFT != 0 };
         Some((split, next as usize))
     }
 
@@ -236,8 +235,7 @@ impl Tree {
             let node = &self.nodes[at];
             if node.feature & LEAF != 0 {
                 weights[at] = self.weights[self.leaf_of(at)];
-                values[at * self.outputs..(at + 1) * self.outputs]
-                    .copy_from_slice(self.leaf_value(self.leaf_of(at)));
+                values[at * self.outputs..(at + 1) * self.outputs].copy_from_slice(self.leaf_value(self.leaf_of(at)));
                 continue;
             }
             let (left, right) = (node.next as usize, node.next as usize + 1);

@@ -11,7 +11,8 @@ use super::{
     decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, Plan},
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop, Task, Value, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop, Task,
+    Value, X,
     core::{
         Batch, Feature, choice,
         ctx::Progress,
@@ -71,7 +72,12 @@ impl Estimator for AdaBoostClassifier {
         missing: true,
         categories: true,
         random: true,
-        ..Info::new("ensemble", Task::Classification, "min_F sum_i w_i exp(-y_i F(x_i)), F = sum_t a_t f_t", Passes::Memory(REASON))
+        ..Info::new(
+            "ensemble",
+            Task::Classification,
+            "min_F sum_i w_i exp(-y_i F(x_i)), F = sum_t a_t f_t",
+            Passes::Memory(REASON),
+        )
     };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -88,20 +94,30 @@ impl Estimator for AdaBoostClassifier {
             let wrong: Vec<bool> =
                 member.predict(&batch.x, Output::Class)?.iter().zip(codes).map(|(p, &y)| *p != f64::from(y)).collect();
             let total: f64 = rounds.weights.iter().sum();
-            let error = rounds.weights.iter().zip(&wrong).filter(|(_, wrong)| **wrong).map(|(w, _)| w).sum::<f64>() / total;
+            let error =
+                rounds.weights.iter().zip(&wrong).filter(|(_, wrong)| **wrong).map(|(w, _)| w).sum::<f64>() / total;
             if error >= 1.0 - 1.0 / k as f64 {
                 if round == 0 {
-                    return Err(Error::Data(format!("{}: the base model is no better than chance ({error:.3} wrong)", Self::NAME)));
+                    return Err(Error::Data(format!(
+                        "{}: the base model is no better than chance ({error:.3} wrong)",
+                        Self::NAME
+                    )));
                 }
                 stop = Stop::NoProgress;
                 break;
             }
             let perfect = error <= 0.0;
-            let alpha = if perfect { 1.0 } else { self.learning_rate * (((1.0 - error) / error).ln() + (k as f64 - 1.0).ln()) };
+            let alpha =
+                if perfect { 1.0 } else { self.learning_rate * (((1.0 - error) / error).ln() + (k as f64 - 1.0).ln()) };
             bound *= 2.0 * (error * (1.0 - error)).sqrt();
             rounds.members.push(member);
             (alphas.push(alpha), errors.push(error), bounds.push(bound));
-            ctx.progress(Progress { what: "adaboost", step: round + 1, of: Some(self.n_estimators), value: Some(error) });
+            ctx.progress(Progress {
+                what: "adaboost",
+                step: round + 1,
+                of: Some(self.n_estimators),
+                value: Some(error),
+            });
             if perfect {
                 stop = Stop::Converged;
                 break;
@@ -111,13 +127,8 @@ impl Estimator for AdaBoostClassifier {
             rounds.normalise();
         }
         let objective = if k == 2 && self.learning_rate == 1.0 { bounds } else { vec![] };
-        let log = FitLog {
-            passes: alphas.len(),
-            stop,
-            certificate: FitLog::monotone(&objective),
-            objective,
-            notes: vec![],
-        };
+        let log =
+            FitLog { passes: alphas.len(), stop, certificate: FitLog::monotone(&objective), objective, notes: vec![] };
         let model = AdaBoostModel { cols: batch.x.cols(), classes: k, members: rounds.members, alphas, errors };
         Ok(Fit::new(model, log))
     }
@@ -130,7 +141,12 @@ impl Estimator for AdaBoostRegressor {
         missing: true,
         categories: true,
         random: true,
-        ..Info::new("ensemble", Task::Regression, "weighted median of models fitted to rows that the others miss", Passes::Memory(REASON))
+        ..Info::new(
+            "ensemble",
+            Task::Regression,
+            "weighted median of models fitted to rows that the others miss",
+            Passes::Memory(REASON),
+        )
     };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -144,7 +160,8 @@ impl Estimator for AdaBoostRegressor {
             let member = rounds.fit(round)?;
             let mut misses: Vec<f64> =
                 member.predict(&batch.x, Output::Value)?.iter().zip(y).map(|(p, y)| (p - y).abs()).collect();
-            let largest = misses.iter().zip(&rounds.weights).filter(|(_, w)| **w > 0.0).fold(0.0, |a: f64, (m, _)| a.max(*m));
+            let largest =
+                misses.iter().zip(&rounds.weights).filter(|(_, w)| **w > 0.0).fold(0.0, |a: f64, (m, _)| a.max(*m));
             if largest > 0.0 {
                 misses.iter_mut().for_each(|miss| {
                     let share = (*miss / largest).min(1.0);
@@ -166,12 +183,21 @@ impl Estimator for AdaBoostRegressor {
             rounds.members.push(member);
             alphas.push(if perfect { 1.0 } else { (self.learning_rate * (1.0 / beta).ln()).max(f64::MIN_POSITIVE) });
             errors.push(error);
-            ctx.progress(Progress { what: "adaboost", step: round + 1, of: Some(self.n_estimators), value: Some(error) });
+            ctx.progress(Progress {
+                what: "adaboost",
+                step: round + 1,
+                of: Some(self.n_estimators),
+                value: Some(error),
+            });
             if perfect || error >= 0.5 {
                 stop = if perfect { Stop::Converged } else { Stop::NoProgress };
                 break;
             }
-            rounds.weights.iter_mut().zip(&misses).for_each(|(w, miss)| *w *= beta.powf((1.0 - miss) * self.learning_rate));
+            rounds
+                .weights
+                .iter_mut()
+                .zip(&misses)
+                .for_each(|(w, miss)| *w *= beta.powf((1.0 - miss) * self.learning_rate));
             rounds.normalise();
         }
         let log = FitLog { passes: alphas.len(), stop, ..FitLog::default() };
@@ -217,12 +243,16 @@ impl<'a> Rounds<'a> {
         let total: f64 = weights.iter().sum();
         let (rows, cols) = (batch.rows(), batch.x.cols());
         let plan = match entry(&base.name)?.name {
-            "DecisionTreeClassifier" => Some(DecisionTreeClassifier::from_values(&base.params)?.plan(rows, cols, total)),
+            "DecisionTreeClassifier" => {
+                Some(DecisionTreeClassifier::from_values(&base.params)?.plan(rows, cols, total))
+            }
             "DecisionTreeRegressor" => Some(DecisionTreeRegressor::from_values(&base.params)?.plan(rows, cols, total)),
             _ => None,
         };
         let shared = match plan.filter(|plan| {
-            plan.ccp_alpha == 0.0 && plan.prune_fraction == 0.0 && matches!(plan.criterion, Criterion::Class(_)) == (task == Task::Classification)
+            plan.ccp_alpha == 0.0
+                && plan.prune_fraction == 0.0
+                && matches!(plan.criterion, Criterion::Class(_)) == (task == Task::Classification)
         }) {
             Some(plan) => {
                 check_target(name, plan.criterion, &batch.y)?;

@@ -54,7 +54,12 @@ macro_rules! bagging {
                     Property::WeightIsRepetition,
                     "rows are drawn at random, and a repeated row is drawn more often than a heavy one",
                 )],
-                ..Info::new("ensemble", $task, "f(x) = 1/T sum_t f_t(x), f_t fitted to a sample", Passes::Memory(REASON))
+                ..Info::new(
+                    "ensemble",
+                    $task,
+                    "f(x) = 1/T sum_t f_t(x), f_t fitted to a sample",
+                    Passes::Memory(REASON),
+                )
             };
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
@@ -78,8 +83,18 @@ macro_rules! bagging {
 
 const REASON: &str = "every member is fitted to a sample of all rows";
 
-bagging!(BaggingClassifier, "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.", "DecisionTreeClassifier", Task::Classification);
-bagging!(BaggingRegressor, "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.", "DecisionTreeRegressor", Task::Regression);
+bagging!(
+    BaggingClassifier,
+    "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
+    "DecisionTreeClassifier",
+    Task::Classification
+);
+bagging!(
+    BaggingRegressor,
+    "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
+    "DecisionTreeRegressor",
+    Task::Regression
+);
 
 struct Plan {
     name: &'static str,
@@ -115,7 +130,13 @@ impl Plan {
         let member = |number: u64| -> Result<(Bagged, Vec<u32>)> {
             ctx.check()?;
             let ctx = ctx.child("member", number);
-            let counts = draw(&ctx, "rows", n, self.rows.of(n).clamp(1, if self.replace_rows { usize::MAX } else { n }), self.replace_rows);
+            let counts = draw(
+                &ctx,
+                "rows",
+                n,
+                self.rows.of(n).clamp(1, if self.replace_rows { usize::MAX } else { n }),
+                self.replace_rows,
+            );
             let wanted = self.columns.of(cols).clamp(1, cols);
             let drawn = draw(&ctx, "columns", cols, wanted, self.replace_columns);
             let columns: Vec<u32> = (0..cols).flat_map(|j| std::iter::repeat_n(j as u32, drawn[j] as usize)).collect();
@@ -142,7 +163,12 @@ impl Plan {
             rows.push((name, (&predicted).into()));
             score = value;
         }
-        let model = BaggingModel { cols, classes, members: fitted.into_iter().map(|(member, _)| member).collect(), oob_score: score };
+        let model = BaggingModel {
+            cols,
+            classes,
+            members: fitted.into_iter().map(|(member, _)| member).collect(),
+            oob_score: score,
+        };
         let log = FitLog { passes: self.members, stop: Stop::Exact, ..FitLog::default() };
         Ok(Fit { rows, ..Fit::new(model, log) })
     }
@@ -203,7 +229,8 @@ pub struct Bagged {
 
 impl Bagged {
     fn predict(&self, x: &X, classes: usize) -> Result<Vec<f64>> {
-        let all = |x: &X| if classes > 0 { self.member.shares(x, classes) } else { self.member.predict(x, Output::Value) };
+        let all =
+            |x: &X| if classes > 0 { self.member.shares(x, classes) } else { self.member.predict(x, Output::Value) };
         if self.columns.is_empty() {
             return all(x);
         }

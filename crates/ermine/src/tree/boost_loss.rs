@@ -28,7 +28,16 @@ impl Loss {
     pub fn slope(self, y: f64, s: f64) -> (f64, f64) {
         match self {
             Loss::Squared => (s - y, 1.0),
-            Loss::Absolute => (if s > y { 1.0 } else if s < y { -1.0 } else { 0.0 }, 1.0),
+            Loss::Absolute => (
+                if s > y {
+                    1.0
+                } else if s < y {
+                    -1.0
+                } else {
+                    0.0
+                },
+                1.0,
+            ),
             Loss::Poisson => {
                 let mean = kernel::exp(s);
                 (mean - y, mean)
@@ -52,7 +61,13 @@ impl Loss {
             Loss::Absolute => (y - s).abs(),
             Loss::Poisson => kernel::exp(s) - y * s,
             Loss::Gamma => s + y * kernel::exp(-s),
-            Loss::Quantile(q) => if y >= s { q * (y - s) } else { (1.0 - q) * (s - y) },
+            Loss::Quantile(q) => {
+                if y >= s {
+                    q * (y - s)
+                } else {
+                    (1.0 - q) * (s - y)
+                }
+            }
             Loss::Binary | Loss::Softmax => kernel::softplus(s) - y * s,
         }
     }

@@ -12,7 +12,6 @@ use crate::{
         meter::{Absolutes, Classes, Entropy, Gini, Moments, Poisson, Reals, Squares},
         tree::{Block, Draft, Tree, check_trees, first_largest},
     },
-
 };
 use serde::{Deserialize, Serialize};
 

@@ -9,15 +9,15 @@
 
 use super::{
     common::{
-        Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, check_target, plant,
-        weights,
+        Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, check_target,
+        plant, weights,
     },
     prune,
 };
 use crate::{
     Ctx, Error, Estimator, Fit, FitLog, Info, Passes, Result, Source, Stop, Task,
     core::{
-        param::{above, at_least, between, from_to, linear, log},
+        param::{above_to, at_least, between, from_to, linear, log},
         params, rng,
     },
     engine::{columns::Columns, grow::Limits, tree::Draft},
@@ -47,7 +47,7 @@ params! {
         /// Price of a leaf when the grown tree is cut back.
         ccp_alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e-1);
         /// A split must be significant at this level by a chi-squared test; none for no test.
-        significance: Option<f64> = None, above(0.0);
+        significance: Option<f64> = None, above_to(0.0, 1.0);
         /// Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
         prune_fraction: f64 = 0.0, from_to(0.0, 1.0);
     }
@@ -77,7 +77,7 @@ params! {
         /// Price of a leaf when the grown tree is cut back.
         ccp_alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e-1);
         /// A split must be significant at this level by an F test (absolute_error: median test); none for no test.
-        significance: Option<f64> = None, above(0.0);
+        significance: Option<f64> = None, above_to(0.0, 1.0);
         /// Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
         prune_fraction: f64 = 0.0, from_to(0.0, 1.0);
     }
@@ -192,7 +192,10 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
         held_out = (0..batch.rows()).filter(|&row| drawn(row)).map(|row| row as u32).collect();
         held_out.iter().for_each(|&row| weights[row as usize] = 0.0);
         if weights.iter().all(|&weight| weight == 0.0) {
-            return Err(Error::Data(format!("{name}: prune_fraction={} leaves no row to grow on", plan.prune_fraction)));
+            return Err(Error::Data(format!(
+                "{name}: prune_fraction={} leaves no row to grow on",
+                plan.prune_fraction
+            )));
         }
     }
     let grow = || plant(ctx, &columns, &batch.y, plan.criterion, &weights, &plan.limits, ctx.seed, true);
@@ -214,7 +217,13 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
     }
     let tree = draft.finish(shape.cols, true);
     let impurity = prune::path(&draft)[0].impurity;
-    let log = FitLog { passes: tree.depth().max(1), stop: Stop::Exact, objective: vec![impurity], notes, ..FitLog::default() };
+    let log = FitLog {
+        passes: tree.depth().max(1),
+        stop: Stop::Exact,
+        objective: vec![impurity],
+        notes,
+        ..FitLog::default()
+    };
     let model = DecisionTreeModel {
         classes: match plan.criterion {
             Criterion::Class(_) => tree.outputs(),

@@ -8,14 +8,13 @@
 //! random stream of its number. Cost O(trees x tried columns x rows x depth).
 
 use super::{
-    common::{
-        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, check_target, plant, weights,
-    },
+    common::{Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, check_target, plant, weights},
     decision_tree::REASON,
     prune,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Stop, Target, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Stop,
+    Target, Task, X,
     core::{
         ctx::Progress,
         model::Property,
@@ -78,7 +77,12 @@ macro_rules! forest {
                     Property::WeightIsRepetition,
                     "rows and columns are drawn at random, and a repeated row is drawn more often than a heavy one",
                 )],
-                ..Info::new("ensemble", $task, "f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample", Passes::Memory(REASON))
+                ..Info::new(
+                    "ensemble",
+                    $task,
+                    "f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample",
+                    Passes::Memory(REASON),
+                )
             };
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
@@ -99,7 +103,9 @@ macro_rules! forest {
                     },
                     min_weight_fraction: self.min_weight_fraction_leaf,
                     ccp_alpha: self.ccp_alpha,
-                    bootstrap: self.bootstrap.then(|| self.max_samples.map_or(shape.rows, |amount| amount.of(shape.rows)).max(1)),
+                    bootstrap: self
+                        .bootstrap
+                        .then(|| self.max_samples.map_or(shape.rows, |amount| amount.of(shape.rows)).max(1)),
                     oob: self.oob_score,
                 };
                 plan.fit(data, ctx)
@@ -111,22 +117,42 @@ macro_rules! forest {
 forest!(
     RandomForestClassifier,
     "Many trees, each on its own sample of the rows and with random columns at each split, vote by their shares of classes. A strong default.",
-    ClassCriterion = ClassCriterion::Gini, Criterion::Class, MaxFeatures::Sqrt, true, false, Task::Classification
+    ClassCriterion = ClassCriterion::Gini,
+    Criterion::Class,
+    MaxFeatures::Sqrt,
+    true,
+    false,
+    Task::Classification
 );
 forest!(
     RandomForestRegressor,
     "The mean of many trees, each on its own sample of the rows. A strong default for numbers.",
-    RealCriterion = RealCriterion::SquaredError, Criterion::Real, MaxFeatures::Share(1.0), true, false, Task::Regression
+    RealCriterion = RealCriterion::SquaredError,
+    Criterion::Real,
+    MaxFeatures::Share(1.0),
+    true,
+    false,
+    Task::Regression
 );
 forest!(
     ExtraTreesClassifier,
     "Many trees with random thresholds vote by their shares of classes: smoother than a random forest, and faster to grow.",
-    ClassCriterion = ClassCriterion::Gini, Criterion::Class, MaxFeatures::Sqrt, false, true, Task::Classification
+    ClassCriterion = ClassCriterion::Gini,
+    Criterion::Class,
+    MaxFeatures::Sqrt,
+    false,
+    true,
+    Task::Classification
 );
 forest!(
     ExtraTreesRegressor,
     "The mean of many trees with random thresholds: smoother than a random forest, and faster to grow.",
-    RealCriterion = RealCriterion::SquaredError, Criterion::Real, MaxFeatures::Share(1.0), false, true, Task::Regression
+    RealCriterion = RealCriterion::SquaredError,
+    Criterion::Real,
+    MaxFeatures::Share(1.0),
+    false,
+    true,
+    Task::Regression
 );
 
 struct Plan {
@@ -172,8 +198,7 @@ impl Plan {
             let total: f64 = weights.iter().sum();
             let weights = if total > 0.0 { weights } else { own.clone() };
             let limits = Limits { min_weight_leaf: self.min_weight_fraction * total, ..self.limits.clone() };
-            let mut draft =
-                plant(ctx, &columns, &batch.y, self.criterion, &weights, &limits, seed, parallel_inside)?;
+            let mut draft = plant(ctx, &columns, &batch.y, self.criterion, &weights, &limits, seed, parallel_inside)?;
             if self.ccp_alpha > 0.0 {
                 prune::cost_complexity(&mut draft, self.ccp_alpha);
             }
@@ -193,8 +218,7 @@ impl Plan {
         let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { n } else { 0 }] };
         for first in (0..self.trees as u64).step_by(CHUNK as usize) {
             let last = (first + CHUNK).min(self.trees as u64);
-            let grown: Vec<_> =
-                ctx.install(|| (first..last).into_par_iter().map(tree).collect::<Result<Vec<_>>>())?;
+            let grown: Vec<_> = ctx.install(|| (first..last).into_par_iter().map(tree).collect::<Result<Vec<_>>>())?;
             for (tree, shares, unseen) in grown {
                 importances.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
                 oob.add(&tree, &unseen);

@@ -175,7 +175,8 @@ macro_rules! boosting {
 boosting!(
     HistGradientBoostingClassifier,
     "Boosted trees on binned columns for classes: usually the most accurate model for tables, and fast on many rows. Takes categories and missing values as they are.",
-    ClassLoss = ClassLoss::LogLoss, Task::Classification,
+    ClassLoss = ClassLoss::LogLoss,
+    Task::Classification,
     |_, target| if matches!(target, Target::Class { classes: 2, .. }) { Loss::Binary } else { Loss::Softmax },
     {}
 );
@@ -228,7 +229,11 @@ impl Settings<'_> {
         };
         let cols = batch.x.cols();
         if !self.monotone.is_empty() && self.monotone.len() != cols {
-            return Err(refused("monotonic_cst", format!("a list of {}", self.monotone.len()), format!("empty or a list of {cols}")));
+            return Err(refused(
+                "monotonic_cst",
+                format!("a list of {}", self.monotone.len()),
+                format!("empty or a list of {cols}"),
+            ));
         }
         if !self.monotone.is_empty() && loss == Loss::Softmax {
             return Err(Error::Unsupported(format!("{}: monotonic_cst needs two classes", self.name)));
@@ -251,7 +256,13 @@ impl Settings<'_> {
         Ok(())
     }
 
-    fn fit(&self, loss: Loss, from: Option<&BoostingModel>, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
+    fn fit(
+        &self,
+        loss: Loss,
+        from: Option<&BoostingModel>,
+        data: &dyn Source,
+        ctx: &Ctx,
+    ) -> Result<Fit<BoostingModel>> {
         let batch = data.in_memory(self.name, REASON)?;
         ctx.check()?;
         self.check(loss, &batch)?;
@@ -263,8 +274,10 @@ impl Settings<'_> {
         };
         let drawn = |row: usize| rng::unit(rng::key(ctx.seed, "validation", row as u64)) < self.validation_fraction;
         let positive = |row: usize| batch.weight(row) > 0.0;
-        let held_out: Vec<u32> = (0..n).filter(|&row| early && drawn(row) && positive(row)).map(|row| row as u32).collect();
-        let train: Vec<u32> = (0..n).filter(|&row| !(early && drawn(row)) && positive(row)).map(|row| row as u32).collect();
+        let held_out: Vec<u32> =
+            (0..n).filter(|&row| early && drawn(row) && positive(row)).map(|row| row as u32).collect();
+        let train: Vec<u32> =
+            (0..n).filter(|&row| !(early && drawn(row)) && positive(row)).map(|row| row as u32).collect();
         if train.is_empty() {
             return Err(Error::Data(format!("{}: early stopping leaves no row to learn from", self.name)));
         }
@@ -308,7 +321,10 @@ impl Boosting<'_> {
         let settings = self.settings;
         let (baseline, mut trees) = match from {
             Some(model) if model.baseline.len() != k || model.classes != self.classes() => {
-                return Err(Error::Data(format!("{}: the target has other classes than the earlier fit", settings.name)));
+                return Err(Error::Data(format!(
+                    "{}: the target has other classes than the earlier fit",
+                    settings.name
+                )));
             }
             Some(model) => (model.baseline.clone(), model.trees.clone()),
             None => (self.baseline(), Vec::new()),
@@ -524,7 +540,8 @@ impl Boosting<'_> {
             let values: Vec<f64> = leaves
                 .par_iter()
                 .map(|leaf| {
-                    let residual = |&row: &u32| (self.y(row as usize) - raw[row as usize], self.batch.weight(row as usize));
+                    let residual =
+                        |&row: &u32| (self.y(row as usize) - raw[row as usize], self.batch.weight(row as usize));
                     let mut pairs: Vec<_> = rows[leaf.rows.clone()].iter().map(residual).collect();
                     weighted_quantile(&mut pairs, q)
                 })
@@ -548,7 +565,8 @@ impl Boosting<'_> {
 fn interactions(given: &[Vec<usize>], cols: usize) -> Vec<Vec<usize>> {
     let mut sets = given.to_vec();
     if !sets.is_empty() {
-        let alone: Vec<usize> = (0..cols).filter(|column| !given.iter().flatten().any(|other| other == column)).collect();
+        let alone: Vec<usize> =
+            (0..cols).filter(|column| !given.iter().flatten().any(|other| other == column)).collect();
         sets.extend(alone.into_iter().map(|column| vec![column]));
     }
     sets
@@ -651,7 +669,9 @@ impl Model for BoostingModel {
             Output::Decision => out.copy_from_slice(&scores),
             Output::Value => out.iter_mut().zip(scores).for_each(|(out, s)| *out = self.loss.mean(s)),
             Output::Class if k == 1 => out.iter_mut().zip(scores).for_each(|(out, s)| *out = f64::from(s > 0.0)),
-            Output::Class => out.iter_mut().zip(scores.chunks_exact(k)).for_each(|(out, s)| *out = first_largest(s) as f64),
+            Output::Class => {
+                out.iter_mut().zip(scores.chunks_exact(k)).for_each(|(out, s)| *out = first_largest(s) as f64)
+            }
             _ if k == 1 => {
                 for (out, &s) in out.chunks_exact_mut(2).zip(&scores) {
                     out[1] = kernel::sigmoid(s);

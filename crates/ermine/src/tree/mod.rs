@@ -16,7 +16,9 @@ pub use ada_boost::{AdaBoostClassifier, AdaBoostModel, AdaBoostRegressor, Distan
 pub use bagging::{BaggingClassifier, BaggingModel, BaggingRegressor};
 pub use common::{Amount, ClassCriterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter};
 pub use decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor};
-pub use forest::{ExtraTreesClassifier, ExtraTreesRegressor, ForestModel, RandomForestClassifier, RandomForestRegressor};
+pub use forest::{
+    ExtraTreesClassifier, ExtraTreesRegressor, ForestModel, RandomForestClassifier, RandomForestRegressor,
+};
 pub use hist_gradient_boosting::{
     BoostingModel, EarlyStopping, HistGradientBoostingClassifier, HistGradientBoostingRegressor, RealLoss,
 };

@@ -100,7 +100,8 @@ pub fn text(tree: &Tree, names: &Names, classes: bool, depth: usize) -> String {
 pub fn dot(tree: &Tree, names: &Names, classes: bool, depth: usize) -> String {
     let (weights, values) = tree.summary();
     let k = tree.outputs();
-    let mut out = String::from("digraph tree {\n    node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"];\n");
+    let mut out =
+        String::from("digraph tree {\n    node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"];\n");
     let quote = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut stack = vec![(0, 0)];
     while let Some((at, level)) = stack.pop() {
@@ -136,7 +137,9 @@ pub fn svg(tree: &Tree, names: &Names, classes: bool, depth: usize) -> String {
                 place[at] = Some(((x(left) + x(left + 1)) / 2.0, level));
                 shown.push((at, Some(left)));
             }
-            Some((_, left)) => stack.extend([(at, level, true), (left + 1, level + 1, false), (left, level + 1, false)]),
+            Some((_, left)) => {
+                stack.extend([(at, level, true), (left + 1, level + 1, false), (left, level + 1, false)])
+            }
             None => {
                 place[at] = Some((next, level));
                 next += wide + gap;
@@ -146,7 +149,8 @@ pub fn svg(tree: &Tree, names: &Names, classes: bool, depth: usize) -> String {
     }
     let corner = |at: usize| place[at].map_or((0.0, 0.0), |(x, level)| (x + gap, level as f64 * row + gap));
     let (width, height) = (next + gap, deepest as f64 * row + high + 2.0 * gap);
-    let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let escape =
+        |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"12\" text-anchor=\"middle\">\n"
@@ -156,24 +160,45 @@ pub fn svg(tree: &Tree, names: &Names, classes: bool, depth: usize) -> String {
         for (child, answer) in left.into_iter().flat_map(|left| [(left, "yes"), (left + 1, "no")]) {
             let (to_x, to_y) = corner(child);
             let (x1, y1, x2, y2) = (x + wide / 2.0, y + high, to_x + wide / 2.0, to_y);
-            let _ = writeln!(out, "<path d=\"M{x1} {y1} L{x2} {y2}\" stroke=\"#888\"/><text x=\"{}\" y=\"{}\" fill=\"#666\">{answer}</text>", (x1 + x2) / 2.0, (y1 + y2) / 2.0 - 3.0);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{x1} {y1} L{x2} {y2}\" stroke=\"#888\"/><text x=\"{}\" y=\"{}\" fill=\"#666\">{answer}</text>",
+                (x1 + x2) / 2.0,
+                (y1 + y2) / 2.0 - 3.0
+            );
         }
     }
     for &(at, left) in &shown {
         let (x, y) = corner(at);
         let value = &values[at * k..(at + 1) * k];
         let fill = colour(value, &values[..k], classes);
-        let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" rx=\"6\" fill=\"{fill}\" stroke=\"#666\"/>");
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" rx=\"6\" fill=\"{fill}\" stroke=\"#666\"/>"
+        );
         let mut lines = vec![names.value(value, classes), format!("{} rows", short(weights[at]))];
         if let (Some(_), Some((split, _))) = (left, tree.split(at)) {
             lines.insert(0, names.question(&split, true));
         }
         for (i, line) in lines.iter().enumerate() {
-            let clipped: String = if line.chars().count() > 30 { line.chars().take(29).chain(['…']).collect() } else { line.clone() };
-            let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{}<title>{}</title></text>", x + wide / 2.0, y + 17.0 + 16.0 * i as f64, escape(&clipped), escape(line));
+            let clipped: String =
+                if line.chars().count() > 30 { line.chars().take(29).chain(['…']).collect() } else { line.clone() };
+            let _ = writeln!(
+                out,
+                "<text x=\"{}\" y=\"{}\">{}<title>{}</title></text>",
+                x + wide / 2.0,
+                y + 17.0 + 16.0 * i as f64,
+                escape(&clipped),
+                escape(line)
+            );
         }
         let share = if weights[0] > 0.0 { weights[at] / weights[0] } else { 0.0 };
-        let _ = writeln!(out, "<rect x=\"{x}\" y=\"{}\" width=\"{:.1}\" height=\"3\" fill=\"#444\"/>", y + high + 1.0, share * wide);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x}\" y=\"{}\" width=\"{:.1}\" height=\"3\" fill=\"#444\"/>",
+            y + high + 1.0,
+            share * wide
+        );
     }
     out + "</svg>\n"
 }

@@ -50,7 +50,12 @@ impl Estimator for StackingClassifier {
         missing: true,
         random: true,
         exceptions: FOLDS,
-        ..Info::new("ensemble", Task::Classification, "g(f_1(x), ..., f_m(x)), g fitted to held-out predictions", Passes::Memory(REASON))
+        ..Info::new(
+            "ensemble",
+            Task::Classification,
+            "g(f_1(x), ..., f_m(x)), g fitted to held-out predictions",
+            Passes::Memory(REASON),
+        )
     };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
@@ -66,7 +71,12 @@ impl Estimator for StackingRegressor {
         missing: true,
         random: true,
         exceptions: FOLDS,
-        ..Info::new("ensemble", Task::Regression, "g(f_1(x), ..., f_m(x)), g fitted to held-out predictions", Passes::Memory(REASON))
+        ..Info::new(
+            "ensemble",
+            Task::Regression,
+            "g(f_1(x), ..., f_m(x)), g fitted to held-out predictions",
+            Passes::Memory(REASON),
+        )
     };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
@@ -118,7 +128,8 @@ fn fit(
             if outside.is_empty() {
                 continue;
             }
-            let (train, test) = (Part::new(&batch, data.features(), &inside, None), Part::new(&batch, &[], &outside, None));
+            let (train, test) =
+                (Part::new(&batch, data.features(), &inside, None), Part::new(&batch, &[], &outside, None));
             let child = ctx.child("member", m as u64).child("fold", f as u64);
             let part = Member::fit(name, spec, task, &train.data(&batch.y)?, &child)?;
             let predicted = features(&part, &X::dense(&test.x, test.cols)?, classes)?;

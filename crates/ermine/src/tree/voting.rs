@@ -49,7 +49,12 @@ impl Estimator for VotingClassifier {
     const INFO: Info = Info {
         missing: true,
         random: true,
-        ..Info::new("ensemble", Task::Classification, "argmax_c sum_m w_m [f_m(x) = c], or of mean probabilities", Passes::Memory(REASON))
+        ..Info::new(
+            "ensemble",
+            Task::Classification,
+            "argmax_c sum_m w_m [f_m(x) = c], or of mean probabilities",
+            Passes::Memory(REASON),
+        )
     };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
@@ -105,7 +110,10 @@ fn fit(
         members.push(Member { entry: known, model: fit.model });
     }
     if let (true, Some(member)) = (soft, members.iter().find(|member| !member.has(Output::Probability))) {
-        return Err(Error::Unsupported(format!("{name}: voting=soft needs probabilities, and {} has none", member.entry.name)));
+        return Err(Error::Unsupported(format!(
+            "{name}: voting=soft needs probabilities, and {} has none",
+            member.entry.name
+        )));
     }
     let classes = match batch.y {
         Target::Class { classes, .. } => classes,
@@ -146,12 +154,13 @@ impl Model for VotingModel {
         for (member, weight) in self.members.iter().zip(&self.weights) {
             if self.classes > 0 && !self.soft {
                 for (row, class) in sums.chunks_exact_mut(k).zip(member.predict(x, Output::Class)?) {
-                    row[class as usize] += weight;
+                    if let Some(votes) = row.get_mut(class as usize) {
+                        *votes += weight;
+                    }
                 }
                 continue;
             }
-            let values =
-                if self.classes > 0 { member.shares(x, k)? } else { member.predict(x, Output::Value)? };
+            let values = if self.classes > 0 { member.shares(x, k)? } else { member.predict(x, Output::Value)? };
             sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += weight * value);
         }
         let total: f64 = self.weights.iter().sum();
