@@ -51,7 +51,10 @@ impl Member {
         }
         let mut out = vec![0.0; x.rows() * classes];
         for (row, class) in out.chunks_exact_mut(classes).zip(self.predict(x, Output::Class)?) {
-            row[class as usize] = 1.0;
+            // A damaged file may hold a model of other classes.
+            if let Some(share) = row.get_mut(class as usize) {
+                *share = 1.0;
+            }
         }
         Ok(out)
     }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Ctx, Error, Estimator, Fit, FitLog, Info, Passes, Result, Source, Stop, Task,
     core::{
-        param::{above, at_least, between, from_to, linear, log},
+        param::{above_to, at_least, between, from_to, linear, log},
         params, rng,
     },
     engine::{columns::Columns, grow::Limits, tree::Draft},
@@ -47,7 +47,7 @@ params! {
         /// Price of a leaf when the grown tree is cut back.
         ccp_alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e-1);
         /// A split must be significant at this level by a chi-squared test; none for no test.
-        significance: Option<f64> = None, above(0.0);
+        significance: Option<f64> = None, above_to(0.0, 1.0);
         /// Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
         prune_fraction: f64 = 0.0, from_to(0.0, 1.0);
     }
@@ -77,7 +77,7 @@ params! {
         /// Price of a leaf when the grown tree is cut back.
         ccp_alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e-1);
         /// A split must be significant at this level by an F test (absolute_error: median test); none for no test.
-        significance: Option<f64> = None, above(0.0);
+        significance: Option<f64> = None, above_to(0.0, 1.0);
         /// Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
         prune_fraction: f64 = 0.0, from_to(0.0, 1.0);
     }

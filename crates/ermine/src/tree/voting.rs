@@ -154,7 +154,9 @@ impl Model for VotingModel {
         for (member, weight) in self.members.iter().zip(&self.weights) {
             if self.classes > 0 && !self.soft {
                 for (row, class) in sums.chunks_exact_mut(k).zip(member.predict(x, Output::Class)?) {
-                    row[class as usize] += weight;
+                    if let Some(votes) = row.get_mut(class as usize) {
+                        *votes += weight;
+                    }
                 }
                 continue;
             }
