@@ -29,6 +29,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
+    _check_feature_names_in,
     _check_sample_weight,
     check_is_fitted,
     column_or_1d,
@@ -604,9 +605,31 @@ class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Returns
         -------
-        Xt : ndarray of shape (n_samples, n_features_out)
+        Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
-        return self._predicted(X, "Transform")
+        check_is_fitted(self)
+        rows = _rows(self._validated(X, reset=False))
+        sparse = self._model.transform_sparse(rows, columns=self._column_names())
+        if sparse is None:
+            return self._computed(rows, "Transform")
+        values, columns, starts, width = sparse
+        return sp.csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the new features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the old features; those of the fit by default.
+
+        Returns
+        -------
+        names : ndarray of str objects
+        """
+        check_is_fitted(self)
+        names = self._model.feature_names(list(_check_feature_names_in(self, input_features)))
+        return super().get_feature_names_out(input_features) if names is None else np.array(names, dtype=object)
 
     @_output_method("Inverse")
     def inverse_transform(self, X):

@@ -9,8 +9,8 @@ mod file;
 mod run;
 
 use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
-use ermine::{AnyModel, Ctx, Data, Entry, MODELS, Output, core::param};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use ermine::{AnyModel, Ctx, Data, Entry, MODELS, Output, OwnedCsr, core::param};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
@@ -118,6 +118,30 @@ impl Model {
         convert::floats(py, out.values, &[out.rows, out.cols])
     }
 
+    /// The new features as the parts of a CSR matrix, from transformers whose results are mostly zero; nothing from others.
+    #[pyo3(signature = (x, *, columns=None))]
+    fn transform_sparse<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Option<SparseParts<'py>>> {
+        let fail = |error: ermine::Error| failure(error, columns.as_deref());
+        let x = x.view().map_err(fail)?;
+        let found = run::apart(py, Ctx::default(), |_| self.model.transform_sparse(&x))?.map_err(fail)?;
+        let parts = |rows: OwnedCsr| {
+            let starts = PyArray1::from_vec(py, rows.starts.into_iter().map(|start| start as i64).collect());
+            let columns = PyArray1::from_vec(py, rows.columns.into_iter().map(|column| column as i32).collect());
+            (PyArray1::from_vec(py, rows.values), columns, starts, rows.cols)
+        };
+        Ok(found.map(parts))
+    }
+
+    /// Names of the new features from those of the old, from transformers that know what each is made of.
+    fn feature_names(&self, input: Vec<String>) -> Option<Vec<String>> {
+        self.model.feature_names(&input)
+    }
+
     /// What the model can compute, its natural prediction first: name and number of columns.
     fn outputs(&self) -> Vec<(String, usize)> {
         self.model.outputs().into_iter().map(|(output, width)| (format!("{output:?}"), width)).collect()
@@ -171,6 +195,9 @@ impl Model {
         format!("<fitted {} of {} columns>", self.entry.name, self.model.cols())
     }
 }
+
+/// Values, columns, row starts, number of columns.
+type SparseParts<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>, usize);
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

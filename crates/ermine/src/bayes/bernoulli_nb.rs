@@ -36,12 +36,15 @@ params! {
 impl Estimator for BernoulliNB {
     type Model = CountModel;
 
-    const INFO: Info = Info::new(
-        "naive_bayes",
-        Task::Classification,
-        "max_c ln p(c) + sum_j x_j ln p_cj + (1 - x_j) ln(1 - p_cj),  p_cj = (n_cj + alpha) / (n_c + 2 alpha)",
-        Passes::One,
-    );
+    const INFO: Info = Info {
+        resume: true,
+        ..Info::new(
+            "naive_bayes",
+            Task::Classification,
+            "max_c ln p(c) + sum_j x_j ln p_cj + (1 - x_j) ln(1 - p_cj),  p_cj = (n_cj + alpha) / (n_c + 2 alpha)",
+            Passes::One,
+        )
+    };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
         self.finish(self.count(data, ctx)?)

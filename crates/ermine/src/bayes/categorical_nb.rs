@@ -43,6 +43,7 @@ impl Estimator for CategoricalNB {
     type Model = CategoricalModel;
 
     const INFO: Info = Info {
+        resume: true,
         sparse: false,
         categories: true,
         non_negative: true,

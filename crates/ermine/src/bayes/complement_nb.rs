@@ -37,6 +37,7 @@ impl Estimator for ComplementNB {
     type Model = CountModel;
 
     const INFO: Info = Info {
+        resume: true,
         non_negative: true,
         ..Info::new(
             "naive_bayes",

@@ -31,8 +31,15 @@ params! {
 impl Estimator for GaussianNB {
     type Model = GaussianNBModel;
 
-    const INFO: Info =
-        Info::new("naive_bayes", Task::Classification, "max_c ln p(c) + sum_j ln N(x_j; mean_cj, var_cj)", Passes::One);
+    const INFO: Info = Info {
+        resume: true,
+        ..Info::new(
+            "naive_bayes",
+            Task::Classification,
+            "max_c ln p(c) + sum_j ln N(x_j; mean_cj, var_cj)",
+            Passes::One,
+        )
+    };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianNBModel>> {
         let shape = data.shape();

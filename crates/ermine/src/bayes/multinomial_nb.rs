@@ -35,6 +35,7 @@ impl Estimator for MultinomialNB {
     type Model = CountModel;
 
     const INFO: Info = Info {
+        resume: true,
         non_negative: true,
         ..Info::new(
             "naive_bayes",

@@ -77,6 +77,7 @@ impl Estimator for Perceptron {
     type Model = SgdModel;
 
     const INFO: Info = Info {
+        resume: true,
         scale: true,
         random: true,
         exceptions: &[(

@@ -106,6 +106,7 @@ impl Estimator for SGDClassifier {
     type Model = SgdModel;
 
     const INFO: Info = Info {
+        resume: true,
         scale: true,
         random: true,
         exceptions: &[(Property::WeightIsRepetition, "a row twice is two steps, a weight of two is one longer step")],

@@ -105,6 +105,7 @@ impl Estimator for SGDRegressor {
     type Model = SgdModel;
 
     const INFO: Info = Info {
+        resume: true,
         scale: true,
         random: true,
         exceptions: &[(Property::WeightIsRepetition, "a row twice is two steps, a weight of two is one longer step")],

@@ -148,7 +148,7 @@ macro_rules! boosting {
         impl Estimator for $name {
             type Model = BoostingModel;
 
-            const INFO: Info = Info {
+            const INFO: Info = Info { resume: true,
                 missing: true,
                 categories: true,
                 random: true,
