@@ -31,8 +31,6 @@ pub mod search;
 pub mod split;
 pub mod text;
 pub mod tree;
-pub mod prepare;
-pub mod split;
 
 pub use ermine_core as core;
 pub use ermine_core::{
@@ -104,7 +102,6 @@ models! {
     prep::SimpleImputer,
     prep::OneHotEncoder,
     prep::OrdinalEncoder,
-    cluster::GaussianMixture,
     tree::DecisionTreeClassifier,
     tree::DecisionTreeRegressor,
     tree::RandomForestClassifier,
