@@ -144,7 +144,7 @@ fn command(model: Option<&str>) -> Command {
             .action(ArgAction::Append)
             .value_delimiter(',')
             .help("Not to learn from; may be repeated"),
-        Arg::new("weights").long("weights").value_name("COLUMN").help("Column of row weights"),
+        Arg::new("weights").long("row-weights").value_name("COLUMN").help("Column of row weights"),
         Arg::new("task")
             .long("task")
             .value_parser(["classification", "regression"])

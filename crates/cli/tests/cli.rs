@@ -75,7 +75,7 @@ fn misspelt_names_get_suggestions() {
         ),
         (&["fit", "PENGUINS", "--target", "species", "--model", "Ridge", "--alpa", "1"], "--alpha"),
         (&["models", "KMean"], "did you mean 'KMeans'?"),
-        (&["fti", "PENGUINS"], "'fit'"),
+        (&["pridict", "PENGUINS"], "'predict'"),
     ] {
         let output = run(arguments);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -107,7 +107,7 @@ fn bad_input_is_refused_by_name_and_leaves_nothing() {
     let rows = |line: &str, n: usize| format!("{line}\n").repeat(n);
     for (what, input, expected) in [
         ("empty file", String::new(), "empty"),
-        ("header only", "a,y\n".into(), "no rows"),
+        ("header only", "a,y\n".into(), "there is a header but no row below it"),
         ("ragged line", "a,y\n1,2\n3\n4,5\n".into(), ":3:"),
         ("unknown target", "a,b\n1,2\n".into(), "there is no column 'y'"),
         ("constant target", format!("a,y\n{}", rows("1,7", 12) + "2,7\n"), "the target 'y' has the single value 7"),

@@ -15,7 +15,7 @@ pub fn vectorised<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// A body that must be compiled inside the dispatch: mark `run` `#[inline(always)]`. A closure of any size may be left outside by
-/// the optimiser, where `mul_add` is a call to the library; that is 30 times slower.
+/// the optimiser, where `mul_add` is a call to the library and many times slower.
 pub trait Kernel {
     fn run(self);
 }

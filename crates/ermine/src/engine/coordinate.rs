@@ -1,6 +1,8 @@
 //! Coordinate descent for least squares with an L1 part: the lasso and the elastic net, one strength or a whole path.
 //!
+//! ```text
 //!     min_w  w'G w / 2 - c'w + yy / 2  +  l1 ||w||_1 + l2/2 ||w||^2,     G = X'X / n,  c = X'y / n,  yy = y'y / n
+//! ```
 //!
 //! Method. Only a working set of columns is solved for at a time, on its own small G, where a coordinate costs a row of that
 //! matrix whatever the number of rows; Anderson's extrapolation cuts the number of sweeps (Bertrand and Massias 2021). Between
