@@ -5,33 +5,100 @@ from . import _base
 __all__ = [
     "LinearRegression",
     "Ridge",
+    "RidgeCV",
+    "BayesianRidge",
+    "HuberRegressor",
     "Lasso",
     "ElasticNet",
     "LassoCV",
     "ElasticNetCV",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "PoissonRegressor",
     "GammaRegressor",
     "TweedieRegressor",
     "GeneralizedLinearRegressor",
+    "SGDRegressor",
+    "SGDClassifier",
+    "Perceptron",
+    "GaussianNB",
+    "MultinomialNB",
+    "BernoulliNB",
+    "ComplementNB",
+    "CategoricalNB",
+    "LinearDiscriminantAnalysis",
+    "QuadraticDiscriminantAnalysis",
+    "PCA",
+    "TruncatedSVD",
     "KMeans",
+    "GaussianMixture",
     "SVC",
     "NuSVC",
     "SVR",
     "NuSVR",
     "OneClassSVM",
+    "LinearSVC",
+    "LinearSVR",
+    "KernelRidge",
+    "KernelPCA",
+    "Nystroem",
+    "RBFSampler",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
     "NearestNeighbors",
     "RadiusNeighborsClassifier",
     "RadiusNeighborsRegressor",
+    "StandardScaler",
+    "MinMaxScaler",
+    "MaxAbsScaler",
+    "RobustScaler",
+    "SimpleImputer",
+    "OneHotEncoder",
+    "OrdinalEncoder",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
+    "BaggingClassifier",
+    "BaggingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
+    "StackingClassifier",
+    "StackingRegressor",
+    "TargetEncoder",
+    "PowerTransformer",
+    "LogTransformer",
+    "PolynomialFeatures",
+    "SplineTransformer",
+    "KBinsDiscretizer",
+    "Normalizer",
+    "Binarizer",
+    "VarianceThreshold",
+    "SelectKBest",
 ]
 
 MODULES = (
     "cluster",
+    "decomposition",
+    "discriminant_analysis",
+    "ensemble",
+    "feature_selection",
+    "impute",
+    "kernel_approximation",
+    "kernel_ridge",
     "linear_model",
+    "mixture",
+    "naive_bayes",
     "neighbors",
+    "preprocessing",
     "svm",
+    "tree",
 )
 
 
@@ -149,6 +216,224 @@ class Ridge(_base.Regressor):
         self.tol = tol
         self.solver = solver
         self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class RidgeCV(_base.Regressor):
+    """Ridge whose strength is the one with the least leave-one-out error, which has a closed form.
+
+    Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2, alpha by leave-one-out error``
+
+    Parameters
+    ----------
+    alphas : a list, each a number above 0, default=(0.1, 1.0, 10.0)
+        Strengths to try.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    alpha_
+    best_score_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import RidgeCV
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RidgeCV().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "RidgeCV"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        alphas=(0.1, 1.0, 10.0),
+        *,
+        fit_intercept=True,
+        n_jobs=None,
+    ):
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class BayesianRidge(_base.Deviations, _base.Regressor):
+    """Ridge whose strength and noise level follow from the data by their marginal likelihood; predicts with a deviation.
+
+    Objective: ``max_{alpha,lambda} p(y | X, alpha, lambda), then w = argmin alpha ||y - Xw - b||^2 + lambda
+    ||w||^2``
+
+    Parameters
+    ----------
+    max_iter : an integer of at least 1, default=300
+        Most steps.
+    tol : a number above 0, default=0.001
+        Stop when the coefficients change by less in sum.
+    alpha_1 : a number of at least 0, default=1e-06
+        Shape of the Gamma prior of the noise precision.
+    alpha_2 : a number of at least 0, default=1e-06
+        Rate of the Gamma prior of the noise precision.
+    lambda_1 : a number of at least 0, default=1e-06
+        Shape of the Gamma prior of the precision of the coefficients.
+    lambda_2 : a number of at least 0, default=1e-06
+        Rate of the Gamma prior of the precision of the coefficients.
+    alpha_init : None or a number above 0, default=None
+        First noise precision; none is one over the variance of the target.
+    lambda_init : None or a number above 0, default=None
+        First precision of the coefficients; none is 1.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy_X, verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    alpha_
+    lambda_
+    sigma_
+    X_offset_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import BayesianRidge
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BayesianRidge().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "BayesianRidge"
+    _outputs = ('Value', 'Deviation')
+
+    def __init__(
+        self,
+        *,
+        max_iter=300,
+        tol=0.001,
+        alpha_1=1e-06,
+        alpha_2=1e-06,
+        lambda_1=1e-06,
+        lambda_2=1e-06,
+        alpha_init=None,
+        lambda_init=None,
+        fit_intercept=True,
+        n_jobs=None,
+        copy_X=True,
+        verbose=False,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.alpha_1 = alpha_1
+        self.alpha_2 = alpha_2
+        self.lambda_1 = lambda_1
+        self.lambda_2 = lambda_2
+        self.alpha_init = alpha_init
+        self.lambda_init = lambda_init
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.copy_X = copy_X
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class HuberRegressor(_base.Regressor):
+    """Linear regression in which rows far from the line count linearly, so that outliers in the target do not decide it.
+
+    Objective: ``min_{w,b,s} sum_i s + H((y_i - w.x_i - b) / s) s + alpha ||w||^2``
+
+    Parameters
+    ----------
+    epsilon : a number of at least 1, default=1.35
+        Residuals above this many times the scale are outliers.
+    max_iter : an integer of at least 1, default=100
+        Most Newton steps.
+    alpha : a number of at least 0, default=0.0001
+        Strength of the L2 penalty.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    tol : a number above 0, default=1e-05
+        Stop when no component of the gradient of the mean objective is larger.
+    delta : None or a number above 0, default=None
+        Fixed residual above which a row counts linearly, in units of the target; none estimates the scale.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    scale_
+    outliers_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import HuberRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = HuberRegressor(epsilon=1.35).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "HuberRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.35,
+        max_iter=100,
+        alpha=0.0001,
+        fit_intercept=True,
+        tol=1e-05,
+        delta=None,
+        n_jobs=None,
+    ):
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.delta = delta
+        self.n_jobs = n_jobs
 
     def fit(self, X, y, sample_weight=None):
         """Fit to rows and their target."""
@@ -575,6 +860,98 @@ class LogisticRegression(_base.Classifier):
         return self._fit(X, y, sample_weight, previous=self._warm())
 
 
+class LogisticRegressionCV(_base.Classifier):
+    """Logistic regression whose penalty is chosen by the accuracy on held-out folds.
+
+    Objective: ``min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1, C and r by cross-
+    validation``
+
+    Parameters
+    ----------
+    Cs : an integer of at least 1 or a list, each a number of at least 0, default=10
+        How many inverse strengths to try between 1e-4 and 1e4, or which.
+    l1_ratios : a list, each a number of at least 0 and at most 1, default=(0.0,)
+        Shares of the L1 penalty to try.
+    fit_intercept : bool, default=True
+        Whether to fit intercepts, which are not penalised.
+    cv : an integer of at least 2, default=5
+        Folds.
+    tol : a number above 0, default=1e-06
+        Stop when no component of the gradient of the mean objective is larger.
+    max_iter : an integer of at least 1, default=300
+        Most iterations of each fit.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    dual, solver, verbose, intercept_scaling, random_state : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    C_
+    l1_ratio_
+    Cs_
+    scores_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.linear_model import LogisticRegressionCV
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegressionCV().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "LogisticRegressionCV"
+    _outputs = ('Class', 'Probability', 'Decision')
+
+    def __init__(
+        self,
+        *,
+        Cs=10,
+        l1_ratios=(0.0,),
+        fit_intercept=True,
+        cv=5,
+        tol=1e-06,
+        max_iter=300,
+        class_weight=None,
+        n_jobs=None,
+        dual=False,
+        solver='lbfgs',
+        verbose=0,
+        intercept_scaling=1.0,
+        random_state=None,
+    ):
+        self.Cs = Cs
+        self.l1_ratios = l1_ratios
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.dual = dual
+        self.solver = solver
+        self.verbose = verbose
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
 class PoissonRegressor(_base.Regressor):
     """Counts and rates: fits ln(mean) as a linear function of the columns, by maximum likelihood with an L2 penalty.
 
@@ -874,6 +1251,1010 @@ class GeneralizedLinearRegressor(_base.Regressor):
         return self._fit(X, y, sample_weight, previous=self._warm())
 
 
+class SGDRegressor(_base.Regressor):
+    """Linear regression fitted a row at a time, for many rows or rows that arrive in parts.
+
+    Objective: ``min_{w,b} mean_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2 ||w||^2 + r ||w||_1)``
+
+    Parameters
+    ----------
+    loss : squared_error | huber | epsilon_insensitive | squared_epsilon_insensitive, default='squared_error'
+        What an error costs.
+    penalty : l2 | l1 | elasticnet | None, default='l2'
+        What keeps coefficients small.
+    alpha : a number of at least 0, default=0.0001
+        Strength of the penalty.
+    l1_ratio : a number of at least 0 and at most 1, default=0.15
+        Share of L1, for the elastic net.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    max_iter : an integer of at least 1, default=1000
+        Most passes.
+    tol : None or a number of at least 0, default=0.001
+        Stop when passes improve the loss by less; none never stops.
+    shuffle : bool, default=True
+        Whether to shuffle the rows before each pass.
+    epsilon : a number of at least 0, default=0.1
+        Where the Huber and epsilon-insensitive losses change.
+    learning_rate : constant | optimal | invscaling | adaptive, default='invscaling'
+        How the step length changes.
+    eta0 : a number above 0, default=0.01
+        First step length.
+    power_t : a number, default=0.25
+        Exponent of inverse scaling.
+    momentum : a number of at least 0 and below 1, default=0.0
+        Share of the last step that is kept.
+    early_stopping : bool, default=False
+        Whether to hold out rows and stop when their loss stops falling.
+    validation_fraction : a number above 0 and below 1, default=0.1
+        Share of the rows held out.
+    n_iter_no_change : an integer of at least 1, default=5
+        Passes without improvement before stopping.
+    average : bool, default=False
+        Whether to predict with the average of all iterates.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the model that is there.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    t_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import SGDRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SGDRegressor(alpha=0.0001).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "SGDRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        loss='squared_error',
+        *,
+        penalty='l2',
+        alpha=0.0001,
+        l1_ratio=0.15,
+        fit_intercept=True,
+        max_iter=1000,
+        tol=0.001,
+        shuffle=True,
+        epsilon=0.1,
+        learning_rate='invscaling',
+        eta0=0.01,
+        power_t=0.25,
+        momentum=0.0,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        average=False,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.epsilon = epsilon
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.momentum = momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.average = average
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight)
+
+
+class SGDClassifier(_base.Classifier):
+    """Linear classification fitted a row at a time, for many rows or rows that arrive in parts.
+
+    Objective: ``min_{w,b} mean_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2 ||w||^2 + r ||w||_1), one class against
+    the rest``
+
+    Parameters
+    ----------
+    loss : hinge | log_loss | modified_huber | squared_hinge | perceptron, default='hinge'
+        What a wrong or hesitant score costs.
+    penalty : l2 | l1 | elasticnet | None, default='l2'
+        What keeps coefficients small.
+    alpha : a number of at least 0, default=0.0001
+        Strength of the penalty.
+    l1_ratio : a number of at least 0 and at most 1, default=0.15
+        Share of L1, for the elastic net.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    max_iter : an integer of at least 1, default=1000
+        Most passes.
+    tol : None or a number of at least 0, default=0.001
+        Stop when passes improve the loss by less; none never stops.
+    shuffle : bool, default=True
+        Whether to shuffle the rows before each pass.
+    learning_rate : constant | optimal | invscaling | adaptive, default='optimal'
+        How the step length changes.
+    eta0 : a number above 0, default=0.01
+        First step length, where the schedule has one.
+    power_t : a number, default=0.5
+        Exponent of inverse scaling.
+    momentum : a number of at least 0 and below 1, default=0.0
+        Share of the last step that is kept.
+    early_stopping : bool, default=False
+        Whether to hold out rows and stop when their loss stops falling.
+    validation_fraction : a number above 0 and below 1, default=0.1
+        Share of the rows held out.
+    n_iter_no_change : an integer of at least 1, default=5
+        Passes without improvement before stopping.
+    average : bool, default=False
+        Whether to predict with the average of all iterates.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the model that is there.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    t_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.linear_model import SGDClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SGDClassifier(alpha=0.0001).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "SGDClassifier"
+    _outputs = ('Class', 'Decision', 'Probability')
+    _outputs_with = {'Probability': ('loss', ['log_loss', 'modified_huber'])}
+
+    def __init__(
+        self,
+        loss='hinge',
+        *,
+        penalty='l2',
+        alpha=0.0001,
+        l1_ratio=0.15,
+        fit_intercept=True,
+        max_iter=1000,
+        tol=0.001,
+        shuffle=True,
+        learning_rate='optimal',
+        eta0=0.01,
+        power_t=0.5,
+        momentum=0.0,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        average=False,
+        class_weight=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.momentum = momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.average = average
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight, classes)
+
+
+class Perceptron(_base.Classifier):
+    """Learns from mistakes only: adds every misclassified row to the weights until none is left or passes run out.
+
+    Objective: ``min_{w,b} sum_i max(0, -y_i (w.x_i + b)), by unit steps``
+
+    Parameters
+    ----------
+    penalty : l2 | l1 | elasticnet | None, default=None
+        What keeps coefficients small.
+    alpha : a number of at least 0, default=0.0001
+        Strength of the penalty, if there is one.
+    l1_ratio : a number of at least 0 and at most 1, default=0.15
+        Share of L1, for the elastic net.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    max_iter : an integer of at least 1, default=1000
+        Most passes.
+    tol : None or a number of at least 0, default=0.001
+        Stop when passes improve the loss by less; none goes on until no mistake is left.
+    shuffle : bool, default=True
+        Whether to shuffle the rows before each pass.
+    eta0 : a number above 0, default=1.0
+        Length of a step.
+    early_stopping : bool, default=False
+        Whether to hold out rows and stop when their loss stops falling.
+    validation_fraction : a number above 0 and below 1, default=0.1
+        Share of the rows held out.
+    n_iter_no_change : an integer of at least 1, default=5
+        Passes without improvement before stopping.
+    average : bool, default=False
+        Whether to predict with the average of all iterates (the averaged perceptron).
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the model that is there.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    t_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.linear_model import Perceptron
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Perceptron(alpha=0.0001).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "Perceptron"
+    _outputs = ('Class', 'Decision')
+
+    def __init__(
+        self,
+        *,
+        penalty=None,
+        alpha=0.0001,
+        l1_ratio=0.15,
+        fit_intercept=True,
+        max_iter=1000,
+        tol=0.001,
+        shuffle=True,
+        eta0=1.0,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        average=False,
+        class_weight=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.eta0 = eta0
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.average = average
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight, classes)
+
+
+class GaussianNB(_base.Classifier):
+    """Classifies by a normal density of each column in each class.
+
+    Objective: ``max_c ln p(c) + sum_j ln N(x_j; mean_cj, var_cj)``
+
+    Parameters
+    ----------
+    priors : None or a list, each a number of at least 0, default=None
+        Probabilities of the classes, if they are known.
+    var_smoothing : a number of at least 0, default=1e-09
+        Share of the largest variance that is added to all variances.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    theta_
+    var_
+    class_prior_
+    class_count_
+    epsilon_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.naive_bayes import GaussianNB
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GaussianNB(var_smoothing=1e-09).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "GaussianNB"
+    _outputs = ('Class', 'Probability')
+
+    def __init__(
+        self,
+        *,
+        priors=None,
+        var_smoothing=1e-09,
+        n_jobs=None,
+    ):
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight, classes)
+
+
+class MultinomialNB(_base.Classifier):
+    """Classifies counts, such as words in texts, by how often each appears in each class.
+
+    Objective: ``max_c ln p(c) + sum_j x_j ln p_cj, p_cj = (n_cj + alpha) / sum_j (n_cj + alpha)``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Count that is added to every word of every class, so that nothing is impossible.
+    force_alpha : bool, default=True
+        Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+    fit_prior : bool, default=True
+        Whether to learn how frequent the classes are, or to take them as equally frequent.
+    class_prior : None or a list, each a number of at least 0, default=None
+        Probabilities of the classes, if they are known.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    class_count_
+    class_log_prior_
+    feature_count_
+    feature_log_prob_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.naive_bayes import MultinomialNB
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultinomialNB(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "MultinomialNB"
+    _outputs = ('Class', 'Probability')
+
+    def __init__(
+        self,
+        *,
+        alpha=1.0,
+        force_alpha=True,
+        fit_prior=True,
+        class_prior=None,
+        n_jobs=None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight, classes)
+
+
+class BernoulliNB(_base.Classifier):
+    """Classifies rows of yes and no, by how often each column is yes in each class.
+
+    Objective: ``max_c ln p(c) + sum_j x_j ln p_cj + (1 - x_j) ln(1 - p_cj), p_cj = (n_cj + alpha) / (n_c + 2
+    alpha)``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Count that is added to yes and to no of every column of every class.
+    force_alpha : bool, default=True
+        Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+    binarize : None or a number, default=0.0
+        Values above this are yes; none when the columns are 0 and 1 already.
+    fit_prior : bool, default=True
+        Whether to learn how frequent the classes are, or to take them as equally frequent.
+    class_prior : None or a list, each a number of at least 0, default=None
+        Probabilities of the classes, if they are known.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    class_count_
+    class_log_prior_
+    feature_count_
+    feature_log_prob_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.naive_bayes import BernoulliNB
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BernoulliNB(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "BernoulliNB"
+    _outputs = ('Class', 'Probability')
+
+    def __init__(
+        self,
+        *,
+        alpha=1.0,
+        force_alpha=True,
+        binarize=0.0,
+        fit_prior=True,
+        class_prior=None,
+        n_jobs=None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.binarize = binarize
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight, classes)
+
+
+class ComplementNB(_base.Classifier):
+    """Classifies counts by what the other classes are like; for classes of unequal size.
+
+    Objective: ``max_c -sum_j x_j ln q_cj, q_cj the smoothed share of j outside class c``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Count that is added to every column of every class.
+    force_alpha : bool, default=True
+        Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+    fit_prior : bool, default=True
+        Only has an effect on `class_log_prior_`: the scores do not use how frequent the classes are.
+    class_prior : None or a list, each a number of at least 0, default=None
+        Probabilities of the classes, if they are known; not used in the scores.
+    norm : bool, default=False
+        Whether the weights of each class are brought to the same sum.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    class_count_
+    class_log_prior_
+    feature_count_
+    feature_log_prob_
+    feature_all_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.naive_bayes import ComplementNB
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ComplementNB(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "ComplementNB"
+    _outputs = ('Class', 'Probability')
+
+    def __init__(
+        self,
+        *,
+        alpha=1.0,
+        force_alpha=True,
+        fit_prior=True,
+        class_prior=None,
+        norm=False,
+        n_jobs=None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.norm = norm
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight, classes)
+
+
+class CategoricalNB(_base.Classifier):
+    """Classifies rows of categories, given as codes, by how often each appears in each class.
+
+    Objective: ``max_c ln p(c) + sum_j ln p(x_j | c), p(t | c) = (n_cjt + alpha) / (n_c + alpha levels_j)``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Count that is added to every category of every class.
+    force_alpha : bool, default=True
+        Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+    fit_prior : bool, default=True
+        Whether to learn how frequent the classes are, or to take them as equally frequent.
+    class_prior : None or a list, each a number of at least 0, default=None
+        Probabilities of the classes, if they are known.
+    min_categories : None or a list, each an integer of at least 1, default=None
+        Least number of categories of a column: one number for all, or one for each.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    class_count_
+    class_log_prior_
+    n_categories_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.naive_bayes import CategoricalNB
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = CategoricalNB(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "CategoricalNB"
+    _outputs = ('Class', 'Probability')
+
+    def __init__(
+        self,
+        *,
+        alpha=1.0,
+        force_alpha=True,
+        fit_prior=True,
+        class_prior=None,
+        min_categories=None,
+        n_jobs=None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight, classes)
+
+
+class LinearDiscriminantAnalysis(_base.Transforms, _base.Classifier):
+    """Classifies by normal densities with one covariance, which gives linear boundaries; also projects onto the directions that separate the classes best.
+
+    Objective: ``max_c ln p(c) + x' S^-1 m_c - m_c' S^-1 m_c / 2``
+
+    Parameters
+    ----------
+    shrinkage : None | auto | oas or a number of at least 0 and at most 1, default=None
+        How far covariances are pulled towards a multiple of the identity.
+    priors : None or a list, each a number of at least 0, default=None
+        Probabilities of the classes, if they are known.
+    n_components : None or an integer of at least 1, default=None
+        Directions of the projection; at most classes - 1, and by default that many.
+    tol : a number of at least 0, default=0.0001
+        Directions whose standard deviation within classes is below this, in standardised columns, are left out.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    solver : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    covariance_
+    explained_variance_ratio_
+    means_
+    priors_
+    scalings_
+    xbar_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.discriminant_analysis import LinearDiscriminantAnalysis
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearDiscriminantAnalysis().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "LinearDiscriminantAnalysis"
+    _outputs = ('Class', 'Probability', 'Decision', 'Transform')
+
+    def __init__(
+        self,
+        *,
+        shrinkage=None,
+        priors=None,
+        n_components=None,
+        tol=0.0001,
+        n_jobs=None,
+        solver='svd',
+    ):
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.n_components = n_components
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.solver = solver
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class QuadraticDiscriminantAnalysis(_base.Classifier):
+    """Classifies by normal densities with a covariance for each class, which gives quadratic boundaries.
+
+    Objective: ``max_c ln p(c) - ln det S_c / 2 - (x - m_c)' S_c^-1 (x - m_c) / 2``
+
+    Parameters
+    ----------
+    priors : None or a list, each a number of at least 0, default=None
+        Probabilities of the classes, if they are known.
+    reg_param : a number of at least 0 and at most 1, default=0.0
+        Share of the identity in each covariance.
+    shrinkage : None | auto | oas or a number of at least 0 and at most 1, default=None
+        How far covariances are pulled towards a multiple of the identity.
+    tol : a number of at least 0, default=0.0001
+        Least standard deviation of a direction within a class, relative to that within all classes.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    solver : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    means_
+    covariance_
+    priors_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.discriminant_analysis import QuadraticDiscriminantAnalysis
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QuadraticDiscriminantAnalysis().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "QuadraticDiscriminantAnalysis"
+    _outputs = ('Class', 'Probability', 'Decision')
+
+    def __init__(
+        self,
+        *,
+        priors=None,
+        reg_param=0.0,
+        shrinkage=None,
+        tol=0.0001,
+        n_jobs=None,
+        solver='svd',
+    ):
+        self.priors = priors
+        self.reg_param = reg_param
+        self.shrinkage = shrinkage
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.solver = solver
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class PCA(_base.Transforms, _base.Transformer):
+    """Projects onto the directions of most variance.
+
+    Objective: ``min_V sum_i ||x_i - m - V V' (x_i - m)||^2, V'V = I``
+
+    Parameters
+    ----------
+    n_components : None | mle or a number above 0, default=None
+        How many components: a count, a share of the variance below 1, mle, or none for all.
+    whiten : bool, default=False
+        Whether components are brought to unit variance.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy, svd_solver, tol, iterated_power, n_oversamples, power_iteration_normalizer : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    components_
+    explained_variance_
+    explained_variance_ratio_
+    singular_values_
+    mean_
+    n_components_
+    noise_variance_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.decomposition import PCA
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PCA().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "PCA"
+    _outputs = ('Transform', 'Inverse', 'Density')
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        whiten=False,
+        random_state=None,
+        n_jobs=None,
+        copy=True,
+        svd_solver='auto',
+        tol=0.0,
+        iterated_power='auto',
+        n_oversamples=10,
+        power_iteration_normalizer='auto',
+    ):
+        self.n_components = n_components
+        self.whiten = whiten
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.copy = copy
+        self.svd_solver = svd_solver
+        self.tol = tol
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class TruncatedSVD(_base.Transforms, _base.Transformer):
+    """Projects onto the leading singular vectors without centring; for sparse rows such as word counts.
+
+    Objective: ``min_V sum_i ||x_i - V V' x_i||^2, V'V = I``
+
+    Parameters
+    ----------
+    n_components : an integer of at least 1, default=2
+        How many components.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    algorithm, n_oversamples, power_iteration_normalizer, tol : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    components_
+    explained_variance_
+    explained_variance_ratio_
+    singular_values_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.decomposition import TruncatedSVD
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TruncatedSVD(n_components=2).fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "TruncatedSVD"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        random_state=None,
+        n_jobs=None,
+        algorithm='randomized',
+        n_oversamples=10,
+        power_iteration_normalizer='auto',
+        tol=0.0,
+    ):
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.algorithm = algorithm
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
+        self.tol = tol
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
 class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer):
     """Groups rows around k centres.
 
@@ -947,6 +2328,90 @@ class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer):
         self.verbose = verbose
         self.copy_x = copy_x
         self.algorithm = algorithm
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class GaussianMixture(_base.Density):
+    """Describes rows as coming from several normal densities: soft clusters and a density in one.
+
+    Objective: ``max sum_i ln sum_k pi_k N(x_i; m_k, S_k)``
+
+    Parameters
+    ----------
+    n_components : an integer of at least 1, default=1
+        How many components.
+    covariance_type : full | tied | diag | spherical, default='full'
+        Which covariances they have.
+    tol : a number of at least 0, default=0.001
+        Stop when a pass gains less mean log-likelihood.
+    reg_covar : a number of at least 0, default=1e-06
+        Added to every variance, so that no component collapses.
+    max_iter : an integer of at least 1, default=100
+        Most passes of one start.
+    n_init : an integer of at least 1, default=1
+        How many starts; the best result is kept.
+    init_params : kmeans | k-means++ | random | random_from_data, default='kmeans'
+        How the first responsibilities are chosen.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    weights_
+    means_
+    covariances_
+    precisions_
+    precisions_cholesky_
+    lower_bound_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.mixture import GaussianMixture
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GaussianMixture(n_components=1).fit(X)
+    >>> model.score_samples(X[:3])
+    """
+
+    _name = "GaussianMixture"
+    _outputs = ('Cluster', 'Probability', 'Density')
+
+    def __init__(
+        self,
+        n_components=1,
+        *,
+        covariance_type='full',
+        tol=0.001,
+        reg_covar=1e-06,
+        max_iter=100,
+        n_init=1,
+        init_params='kmeans',
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows."""
@@ -1443,6 +2908,466 @@ class OneClassSVM(_base.OutlierDetector):
         return self._fit(X, y, sample_weight, previous=self._warm())
 
 
+class LinearSVC(_base.Classifier):
+    """Classifies by the widest margin between linear scores.
+
+    Fast for many rows or many sparse columns.
+
+    Objective: ``min_w ||w||^2 / 2 + C sum_i max(0, 1 - y_i (w.x_i + b))^2``
+
+    Parameters
+    ----------
+    penalty : l1 | l2, default='l2'
+        l2 keeps weights small, l1 makes most of them zero.
+    loss : hinge | squared_hinge, default='squared_hinge'
+        What a row inside the margin costs.
+    dual : auto or bool, default='auto'
+        For compatibility: the code picks the form that is faster.
+    tol : a number above 0, default=0.0001
+        Stop when the optimality conditions hold to this.
+    C : a number above 0, default=1.0
+        Price of a row inside the margin.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is penalised like a weight.
+    intercept_scaling : a number above 0, default=1.0
+        Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+    max_iter : an integer of at least 1, default=1000
+        Most passes.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.svm import LinearSVC
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVC(C=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "LinearSVC"
+    _outputs = ('Class', 'Decision')
+
+    def __init__(
+        self,
+        penalty='l2',
+        loss='squared_hinge',
+        *,
+        dual='auto',
+        tol=0.0001,
+        C=1.0,
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        max_iter=1000,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class LinearSVR(_base.Regressor):
+    """Linear regression that ignores errors below epsilon.
+
+    Objective: ``min_w ||w||^2 / 2 + C sum_i max(0, |y_i - w.x_i - b| - epsilon)``
+
+    Parameters
+    ----------
+    epsilon : a number of at least 0, default=0.0
+        Half the width of the tube inside which errors are free.
+    tol : a number above 0, default=0.0001
+        Stop when violations of the optimality conditions have fallen to this share of the first.
+    C : a number above 0, default=1.0
+        Price of an error outside the tube.
+    loss : epsilon_insensitive | squared_epsilon_insensitive, default='epsilon_insensitive'
+        What an error costs.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is penalised like a weight.
+    intercept_scaling : a number above 0, default=1.0
+        Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+    dual : auto or bool, default='auto'
+        For compatibility: the code picks the form that is faster.
+    max_iter : an integer of at least 1, default=1000
+        Most passes.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.svm import LinearSVR
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LinearSVR(epsilon=0.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "LinearSVR"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        *,
+        epsilon=0.0,
+        tol=0.0001,
+        C=1.0,
+        loss='epsilon_insensitive',
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        dual='auto',
+        max_iter=1000,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class KernelRidge(_base.Regressor):
+    """Least squares with an L2 penalty in the feature space of a kernel.
+
+    Objective: ``min_f sum_i (y_i - f(x_i))^2 + alpha ||f||^2``
+
+    Parameters
+    ----------
+    alpha : a number of at least 0, default=1.0
+        Strength of the penalty.
+    kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='linear'
+        A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+    gamma : None or a number of at least 0, default=None
+        Width of kernels that do not state theirs; none is 1 / columns.
+    degree : an integer of at least 0, default=3
+        Degree of poly kernels that do not state theirs.
+    coef0 : a number, default=1.0
+        Constant of poly and sigmoid kernels that do not state theirs.
+    n_components : None or an integer of at least 1, default=None
+        Landmark rows of an approximate solution; none for the exact one.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    dual_coef_
+    X_fit_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.kernel_ridge import KernelRidge
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KernelRidge(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "KernelRidge"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        kernel='linear',
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        n_components=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class KernelPCA(_base.Transforms, _base.Transformer):
+    """Directions of most variance in the feature space of a kernel.
+
+    Objective: ``max_V tr(V' K_c V) with V'V = I``
+
+    Parameters
+    ----------
+    n_components : None or an integer of at least 1, default=None
+        How many components; none keeps all that are not zero.
+    kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='linear'
+        A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+    gamma : None or a number of at least 0, default=None
+        Width of kernels that do not state theirs; none is 1 / columns.
+    degree : an integer of at least 0, default=3
+        Degree of poly kernels that do not state theirs.
+    coef0 : a number, default=1.0
+        Constant of poly and sigmoid kernels that do not state theirs.
+    eigen_solver : auto | dense | arpack | randomized, default='auto'
+        For compatibility: all eigenvalues are found directly.
+    remove_zero_eig : bool, default=False
+        For compatibility: components without variance are never kept.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    tol, max_iter, iterated_power, random_state, copy_X : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    eigenvalues_
+    eigenvectors_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.decomposition import KernelPCA
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelPCA().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "KernelPCA"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        kernel='linear',
+        gamma=None,
+        degree=3,
+        coef0=1.0,
+        eigen_solver='auto',
+        remove_zero_eig=False,
+        n_jobs=None,
+        tol=0,
+        max_iter=None,
+        iterated_power='auto',
+        random_state=None,
+        copy_X=True,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.eigen_solver = eigen_solver
+        self.remove_zero_eig = remove_zero_eig
+        self.n_jobs = n_jobs
+        self.tol = tol
+        self.max_iter = max_iter
+        self.iterated_power = iterated_power
+        self.random_state = random_state
+        self.copy_X = copy_X
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class Nystroem(_base.Transforms, _base.Transformer):
+    """New features whose inner products approximate a kernel, from a sample of rows.
+
+    Objective: ``phi(x) = K_mm^(-1/2) k_m(x), so that phi(x).phi(z) is near k(x, z)``
+
+    Parameters
+    ----------
+    kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
+        A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
+    gamma : None or a number of at least 0, default=None
+        Width of kernels that do not state theirs; none is 1 / columns.
+    coef0 : None or a number, default=None
+        Constant of poly and sigmoid kernels that do not state theirs; none is 1.
+    degree : None or a number of at least 0, default=None
+        Degree of poly kernels that do not state theirs; none is 3.
+    n_components : an integer of at least 1, default=100
+        How many rows are drawn, which is how many features there will be.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    components_
+    component_indices_
+    normalization_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.kernel_approximation import Nystroem
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Nystroem(n_components=100).fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "Nystroem"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        kernel='rbf',
+        *,
+        gamma=None,
+        coef0=None,
+        degree=None,
+        n_components=100,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class RBFSampler(_base.Transforms, _base.Transformer):
+    """New random features whose inner products approximate the Gaussian kernel.
+
+    Objective: ``phi(x) = sqrt(2/m) cos(W'x + b), so that phi(x).phi(z) is near exp(-gamma ||x - z||^2)``
+
+    Parameters
+    ----------
+    gamma : scale or a number of at least 0, default=1.0
+        Width of the kernel exp(-gamma ||x - z||^2).
+    n_components : an integer of at least 1, default=100
+        How many features.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    random_weights_
+    random_offset_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.kernel_approximation import RBFSampler
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RBFSampler(gamma=1.0).fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "RBFSampler"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        *,
+        gamma=1.0,
+        n_components=100,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.gamma = gamma
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
 class KNeighborsClassifier(_base.Neighbours, _base.Classifier):
     """Classifies by the votes of the nearest rows.
 
@@ -1786,3 +3711,2387 @@ class RadiusNeighborsRegressor(_base.Regressor):
     def fit(self, X, y):
         """Fit to rows and their target."""
         return self._fit(X, y, None, previous=self._warm())
+
+
+class StandardScaler(_base.OneToOne, _base.Transformer):
+    """Brings every column to mean 0 and standard deviation 1.
+
+    Objective: ``z = (x - mean(x)) / sd(x)``
+
+    Parameters
+    ----------
+    with_mean : bool, default=True
+        Whether to take off the mean.
+    with_std : bool, default=True
+        Whether to divide by the standard deviation.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    mean_
+    var_
+    scale_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import StandardScaler
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = StandardScaler().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "StandardScaler"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        *,
+        with_mean=True,
+        with_std=True,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class MinMaxScaler(_base.OneToOne, _base.Transformer):
+    """Brings every column into a range, 0 to 1 unless said otherwise.
+
+    Objective: ``z = (x - min(x)) / (max(x) - min(x))``
+
+    Parameters
+    ----------
+    feature_range : a list, each a number, default=(0.0, 1.0)
+        Lower and upper end of the range.
+    clip : bool, default=False
+        Whether to keep new rows inside the range.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    scale_
+    min_
+    data_min_
+    data_max_
+    data_range_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import MinMaxScaler
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MinMaxScaler().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "MinMaxScaler"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        feature_range=(0.0, 1.0),
+        *,
+        clip=False,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.feature_range = feature_range
+        self.clip = clip
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class MaxAbsScaler(_base.OneToOne, _base.Transformer):
+    """Divides every column by its largest absolute value.
+
+    Objective: ``z = x / max |x|``
+
+    Parameters
+    ----------
+    clip : bool, default=False
+        Whether to keep new rows between -1 and 1.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    scale_
+    max_abs_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import MaxAbsScaler
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MaxAbsScaler().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "MaxAbsScaler"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        *,
+        clip=False,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.clip = clip
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class RobustScaler(_base.OneToOne, _base.Transformer):
+    """Takes off the median and divides by the range between two quantiles, which outliers hardly move.
+
+    Objective: ``z = (x - median(x)) / (q75(x) - q25(x))``
+
+    Parameters
+    ----------
+    with_centering : bool, default=True
+        Whether to take off the median.
+    with_scaling : bool, default=True
+        Whether to divide by the range.
+    quantile_range : a list, each a number, default=(25.0, 75.0)
+        Lower and upper quantile in percent.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    center_
+    scale_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import RobustScaler
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RobustScaler().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "RobustScaler"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        *,
+        with_centering=True,
+        with_scaling=True,
+        quantile_range=(25.0, 75.0),
+        n_jobs=None,
+        copy=True,
+    ):
+        self.with_centering = with_centering
+        self.with_scaling = with_scaling
+        self.quantile_range = quantile_range
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class SimpleImputer(_base.Transforms, _base.Transformer):
+    """Replaces missing values by one number for each column.
+
+    Objective: ``z_j = x_j, or a statistic of x_j where it is missing``
+
+    Parameters
+    ----------
+    strategy : mean | median | most_frequent | constant, default='mean'
+        What stands for a missing value.
+    fill_value : a number, default=0.0
+        The constant of the strategy `constant`.
+    add_indicator : bool, default=False
+        Whether to append a column of 0 and 1 for each column with missing values.
+    keep_empty_features : bool, default=False
+        Whether to keep a column that has no value at all, filled with `fill_value`.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    statistics_
+    indicator_features_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.impute import SimpleImputer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SimpleImputer().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "SimpleImputer"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        *,
+        strategy='mean',
+        fill_value=0.0,
+        add_indicator=False,
+        keep_empty_features=False,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.strategy = strategy
+        self.fill_value = fill_value
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class OneHotEncoder(_base.Encodes, _base.Transforms, _base.Transformer):
+    """Turns each categorical column into one column of 0 and 1 for each category.
+
+    Objective: ``z_jc = 1[x_j = c]``
+
+    Parameters
+    ----------
+    drop : None | first | if_binary, default=None
+        Which category has no column.
+    handle_unknown : error | ignore | infrequent_if_exist, default='error'
+        What to do with a category that was not there when fitting.
+    min_frequency : None or a number above 0, default=None
+        Categories with fewer rows share a column; below 1 it is a share of the rows.
+    max_categories : None or an integer of at least 1, default=None
+        Most columns for one feature, rare categories sharing the last.
+    sparse_output : bool, default=True
+        Whether results are sparse where the reader takes that.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    categories_
+    n_categories_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import OneHotEncoder
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneHotEncoder().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "OneHotEncoder"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        *,
+        drop=None,
+        handle_unknown='error',
+        min_frequency=None,
+        max_categories=None,
+        sparse_output=True,
+        n_jobs=None,
+    ):
+        self.drop = drop
+        self.handle_unknown = handle_unknown
+        self.min_frequency = min_frequency
+        self.max_categories = max_categories
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class OrdinalEncoder(_base.Encodes, _base.OneToOne, _base.Transformer):
+    """Turns categories into the numbers 0, 1, 2, .
+
+    .. in their order.
+
+    Objective: ``z_j = |{c : c < x_j}|``
+
+    Parameters
+    ----------
+    handle_unknown : error | use_encoded_value, default='error'
+        What to do with a category that was not there when fitting.
+    unknown_value : a number, default=-1.0
+        What stands for such a category.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    categories_
+    n_categories_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import OrdinalEncoder
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OrdinalEncoder().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "OrdinalEncoder"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        *,
+        handle_unknown='error',
+        unknown_value=-1.0,
+        n_jobs=None,
+    ):
+        self.handle_unknown = handle_unknown
+        self.unknown_value = unknown_value
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class DecisionTreeClassifier(_base.Leaves, _base.Classifier):
+    """A tree of questions that ends in shares of classes.
+
+    Easy to read, needs no scaling, takes categories and missing values as they are.
+
+    Objective: ``min_T sum_leaves w_leaf impurity(leaf) + ccp_alpha |leaves|``
+
+    Parameters
+    ----------
+    criterion : gini | entropy | log_loss, default='gini'
+        How the purity of a node is measured.
+    splitter : best | random, default='best'
+        The best threshold of each column, or a random one.
+    max_depth : None or an integer of at least 1, default=None
+        Most questions on the way to a leaf; none for no limit.
+    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
+        A node with fewer rows is a leaf: a count, or a share of all rows.
+    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
+        Every leaf has so many rows: a count, or a share of all rows.
+    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
+        Every leaf has this share of all weight.
+    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default=None
+        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+    max_leaf_nodes : None or an integer of at least 2, default=None
+        Most leaves; the best splits come first.
+    min_impurity_decrease : a number of at least 0, default=0.0
+        A split must lower the weighted impurity by this much.
+    ccp_alpha : a number of at least 0, default=0.0
+        Price of a leaf when the grown tree is cut back.
+    significance : None or a number above 0 and at most 1, default=None
+        A split must be significant at this level by a chi-squared test; none for no test.
+    prune_fraction : a number of at least 0 and below 1, default=0.0
+        Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    feature_importances_
+    max_features_
+    n_leaves_
+    depth_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.tree import DecisionTreeClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = DecisionTreeClassifier(min_samples_leaf=1).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "DecisionTreeClassifier"
+    _outputs = ('Class', 'Probability', 'Leaf')
+
+    def __init__(
+        self,
+        *,
+        criterion='gini',
+        splitter='best',
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features=None,
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        ccp_alpha=0.0,
+        significance=None,
+        prune_fraction=0.0,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.significance = significance
+        self.prune_fraction = prune_fraction
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class DecisionTreeRegressor(_base.Leaves, _base.Regressor):
+    """A tree of questions that ends in numbers: a piecewise constant function.
+
+    Takes categories and missing values as they are.
+
+    Objective: ``min_T sum_leaves sum_{i in leaf} w_i loss(y_i, value) + ccp_alpha |leaves|``
+
+    Parameters
+    ----------
+    criterion : squared_error | absolute_error | poisson, default='squared_error'
+        How the spread of a node is measured.
+    splitter : best | random, default='best'
+        The best threshold of each column, or a random one.
+    max_depth : None or an integer of at least 1, default=None
+        Most questions on the way to a leaf; none for no limit.
+    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
+        A node with fewer rows is a leaf: a count, or a share of all rows.
+    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
+        Every leaf has so many rows: a count, or a share of all rows.
+    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
+        Every leaf has this share of all weight.
+    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default=None
+        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+    max_leaf_nodes : None or an integer of at least 2, default=None
+        Most leaves; the best splits come first.
+    min_impurity_decrease : a number of at least 0, default=0.0
+        A split must lower the weighted impurity by this much.
+    ccp_alpha : a number of at least 0, default=0.0
+        Price of a leaf when the grown tree is cut back.
+    significance : None or a number above 0 and at most 1, default=None
+        A split must be significant at this level by an F test (absolute_error: median test); none for no test.
+    prune_fraction : a number of at least 0 and below 1, default=0.0
+        Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    feature_importances_
+    max_features_
+    n_leaves_
+    depth_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.tree import DecisionTreeRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = DecisionTreeRegressor(min_samples_leaf=1).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "DecisionTreeRegressor"
+    _outputs = ('Value', 'Leaf')
+
+    def __init__(
+        self,
+        *,
+        criterion='squared_error',
+        splitter='best',
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features=None,
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        ccp_alpha=0.0,
+        significance=None,
+        prune_fraction=0.0,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.significance = significance
+        self.prune_fraction = prune_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class RandomForestClassifier(_base.Leaves, _base.Classifier):
+    """Many trees, each on its own sample of the rows and with random columns at each split, vote by their shares of classes.
+
+    A strong default.
+
+    Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
+
+    Parameters
+    ----------
+    n_estimators : an integer of at least 1, default=100
+        How many trees.
+    criterion : gini | entropy | log_loss, default='gini'
+        How the purity or spread of a node is measured.
+    max_depth : None or an integer of at least 1, default=None
+        Most questions on the way to a leaf; none for no limit.
+    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
+        A node with fewer rows is a leaf: a count, or a share of all rows.
+    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
+        Every leaf has so many rows: a count, or a share of all rows.
+    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
+        Every leaf has this share of all weight.
+    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default='sqrt'
+        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+    max_leaf_nodes : None or an integer of at least 2, default=None
+        Most leaves of a tree; the best splits come first.
+    min_impurity_decrease : a number of at least 0, default=0.0
+        A split must lower the weighted impurity by this much.
+    bootstrap : bool, default=True
+        Whether each tree sees a bootstrap sample of the rows instead of all.
+    oob_score : bool, default=False
+        Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+    ccp_alpha : a number of at least 0, default=0.0
+        Price of a leaf when a grown tree is cut back.
+    max_samples : None or an integer of at least 1 or a number above 0 and at most 1, default=None
+        Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    feature_importances_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.ensemble import RandomForestClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RandomForestClassifier(n_estimators=100).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "RandomForestClassifier"
+    _outputs = ('Class', 'Probability', 'Leaf')
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        criterion='gini',
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features='sqrt',
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=True,
+        oob_score=False,
+        ccp_alpha=0.0,
+        max_samples=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class RandomForestRegressor(_base.Leaves, _base.Regressor):
+    """The mean of many trees, each on its own sample of the rows.
+
+    A strong default for numbers.
+
+    Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
+
+    Parameters
+    ----------
+    n_estimators : an integer of at least 1, default=100
+        How many trees.
+    criterion : squared_error | absolute_error | poisson, default='squared_error'
+        How the purity or spread of a node is measured.
+    max_depth : None or an integer of at least 1, default=None
+        Most questions on the way to a leaf; none for no limit.
+    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
+        A node with fewer rows is a leaf: a count, or a share of all rows.
+    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
+        Every leaf has so many rows: a count, or a share of all rows.
+    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
+        Every leaf has this share of all weight.
+    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default=1.0
+        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+    max_leaf_nodes : None or an integer of at least 2, default=None
+        Most leaves of a tree; the best splits come first.
+    min_impurity_decrease : a number of at least 0, default=0.0
+        A split must lower the weighted impurity by this much.
+    bootstrap : bool, default=True
+        Whether each tree sees a bootstrap sample of the rows instead of all.
+    oob_score : bool, default=False
+        Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+    ccp_alpha : a number of at least 0, default=0.0
+        Price of a leaf when a grown tree is cut back.
+    max_samples : None or an integer of at least 1 or a number above 0 and at most 1, default=None
+        Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    feature_importances_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.ensemble import RandomForestRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RandomForestRegressor(n_estimators=100).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "RandomForestRegressor"
+    _outputs = ('Value', 'Leaf')
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        criterion='squared_error',
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features=1.0,
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=True,
+        oob_score=False,
+        ccp_alpha=0.0,
+        max_samples=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class ExtraTreesClassifier(_base.Leaves, _base.Classifier):
+    """Many trees with random thresholds vote by their shares of classes: smoother than a random forest, and faster to grow.
+
+    Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
+
+    Parameters
+    ----------
+    n_estimators : an integer of at least 1, default=100
+        How many trees.
+    criterion : gini | entropy | log_loss, default='gini'
+        How the purity or spread of a node is measured.
+    max_depth : None or an integer of at least 1, default=None
+        Most questions on the way to a leaf; none for no limit.
+    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
+        A node with fewer rows is a leaf: a count, or a share of all rows.
+    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
+        Every leaf has so many rows: a count, or a share of all rows.
+    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
+        Every leaf has this share of all weight.
+    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default='sqrt'
+        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+    max_leaf_nodes : None or an integer of at least 2, default=None
+        Most leaves of a tree; the best splits come first.
+    min_impurity_decrease : a number of at least 0, default=0.0
+        A split must lower the weighted impurity by this much.
+    bootstrap : bool, default=False
+        Whether each tree sees a bootstrap sample of the rows instead of all.
+    oob_score : bool, default=False
+        Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+    ccp_alpha : a number of at least 0, default=0.0
+        Price of a leaf when a grown tree is cut back.
+    max_samples : None or an integer of at least 1 or a number above 0 and at most 1, default=None
+        Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    feature_importances_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.ensemble import ExtraTreesClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ExtraTreesClassifier(n_estimators=100).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "ExtraTreesClassifier"
+    _outputs = ('Class', 'Probability', 'Leaf')
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        criterion='gini',
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features='sqrt',
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=False,
+        oob_score=False,
+        ccp_alpha=0.0,
+        max_samples=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class ExtraTreesRegressor(_base.Leaves, _base.Regressor):
+    """The mean of many trees with random thresholds: smoother than a random forest, and faster to grow.
+
+    Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
+
+    Parameters
+    ----------
+    n_estimators : an integer of at least 1, default=100
+        How many trees.
+    criterion : squared_error | absolute_error | poisson, default='squared_error'
+        How the purity or spread of a node is measured.
+    max_depth : None or an integer of at least 1, default=None
+        Most questions on the way to a leaf; none for no limit.
+    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
+        A node with fewer rows is a leaf: a count, or a share of all rows.
+    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
+        Every leaf has so many rows: a count, or a share of all rows.
+    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
+        Every leaf has this share of all weight.
+    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default=1.0
+        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+    max_leaf_nodes : None or an integer of at least 2, default=None
+        Most leaves of a tree; the best splits come first.
+    min_impurity_decrease : a number of at least 0, default=0.0
+        A split must lower the weighted impurity by this much.
+    bootstrap : bool, default=False
+        Whether each tree sees a bootstrap sample of the rows instead of all.
+    oob_score : bool, default=False
+        Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+    ccp_alpha : a number of at least 0, default=0.0
+        Price of a leaf when a grown tree is cut back.
+    max_samples : None or an integer of at least 1 or a number above 0 and at most 1, default=None
+        Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    feature_importances_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.ensemble import ExtraTreesRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ExtraTreesRegressor(n_estimators=100).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "ExtraTreesRegressor"
+    _outputs = ('Value', 'Leaf')
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        criterion='squared_error',
+        max_depth=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features=1.0,
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=False,
+        oob_score=False,
+        ccp_alpha=0.0,
+        max_samples=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class HistGradientBoostingClassifier(_base.Classifier):
+    """Boosted trees on binned columns for classes: usually the most accurate model for tables, and fast on many rows.
+
+    Takes categories and missing values as they are.
+
+    Objective: ``min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees``
+
+    Parameters
+    ----------
+    loss : log_loss, default='log_loss'
+        What is minimised.
+    learning_rate : a number above 0, default=0.1
+        Shrinks every tree; smaller needs more rounds and generalises better.
+    max_iter : an integer of at least 1, default=100
+        Most rounds; one tree a round, with more than two classes one for each class.
+    max_leaf_nodes : None or an integer of at least 2, default=31
+        Most leaves of a tree; none for no limit.
+    max_depth : None or an integer of at least 1, default=None
+        Most questions on the way to a leaf; none for no limit.
+    min_samples_leaf : an integer of at least 1, default=20
+        Every leaf has so many rows.
+    l2_regularization : a number of at least 0, default=0.0
+        Penalty on the squares of leaf values.
+    max_features : a number above 0 and at most 1, default=1.0
+        Share of the columns tried at each split.
+    subsample : a number above 0 and at most 1, default=1.0
+        Share of the rows that each round sees.
+    max_bins : an integer of at least 2 and at most 255, default=255
+        Most bins of a column, missing values apart.
+    monotonic_cst : a list, each an integer of at least -1 and at most 1, default=()
+        For each column -1 (falling), 0 or 1 (rising in it); empty for no constraint.
+    interaction_cst : a list, each a list, each an integer of at least 0, default=()
+        Groups of columns that may interact; a column in no group stands alone. Empty for no constraint.
+    early_stopping : auto or bool, default='auto'
+        Whether held-out rows stop the growth: auto (more than 10,000 rows), true or false.
+    validation_fraction : a number above 0 and below 1, default=0.1
+        Share of the rows held out for early stopping.
+    n_iter_no_change : an integer of at least 1, default=10
+        Stop when the held-out loss did not fall for so many rounds.
+    tol : a number of at least 0, default=1e-07
+        What counts as falling.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the model that is there.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    train_score_
+    validation_score_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.ensemble import HistGradientBoostingClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = HistGradientBoostingClassifier(learning_rate=0.1).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "HistGradientBoostingClassifier"
+    _outputs = ('Class', 'Probability', 'Decision')
+
+    def __init__(
+        self,
+        loss='log_loss',
+        *,
+        learning_rate=0.1,
+        max_iter=100,
+        max_leaf_nodes=31,
+        max_depth=None,
+        min_samples_leaf=20,
+        l2_regularization=0.0,
+        max_features=1.0,
+        subsample=1.0,
+        max_bins=255,
+        monotonic_cst=(),
+        interaction_cst=(),
+        early_stopping='auto',
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        tol=1e-07,
+        class_weight=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.subsample = subsample
+        self.max_bins = max_bins
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class HistGradientBoostingRegressor(_base.Regressor):
+    """Boosted trees on binned columns for numbers: usually the most accurate model for tables, and fast on many rows.
+
+    Takes categories and missing values as they are.
+
+    Objective: ``min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees``
+
+    Parameters
+    ----------
+    loss : squared_error | absolute_error | gamma | poisson | quantile, default='squared_error'
+        What is minimised.
+    quantile : a number of at least 0 and at most 1, default=0.5
+        Which quantile the loss `quantile` looks for.
+    learning_rate : a number above 0, default=0.1
+        Shrinks every tree; smaller needs more rounds and generalises better.
+    max_iter : an integer of at least 1, default=100
+        Most rounds; one tree a round, with more than two classes one for each class.
+    max_leaf_nodes : None or an integer of at least 2, default=31
+        Most leaves of a tree; none for no limit.
+    max_depth : None or an integer of at least 1, default=None
+        Most questions on the way to a leaf; none for no limit.
+    min_samples_leaf : an integer of at least 1, default=20
+        Every leaf has so many rows.
+    l2_regularization : a number of at least 0, default=0.0
+        Penalty on the squares of leaf values.
+    max_features : a number above 0 and at most 1, default=1.0
+        Share of the columns tried at each split.
+    subsample : a number above 0 and at most 1, default=1.0
+        Share of the rows that each round sees.
+    max_bins : an integer of at least 2 and at most 255, default=255
+        Most bins of a column, missing values apart.
+    monotonic_cst : a list, each an integer of at least -1 and at most 1, default=()
+        For each column -1 (falling), 0 or 1 (rising in it); empty for no constraint.
+    interaction_cst : a list, each a list, each an integer of at least 0, default=()
+        Groups of columns that may interact; a column in no group stands alone. Empty for no constraint.
+    early_stopping : auto or bool, default='auto'
+        Whether held-out rows stop the growth: auto (more than 10,000 rows), true or false.
+    validation_fraction : a number above 0 and below 1, default=0.1
+        Share of the rows held out for early stopping.
+    n_iter_no_change : an integer of at least 1, default=10
+        Stop when the held-out loss did not fall for so many rounds.
+    tol : a number of at least 0, default=1e-07
+        What counts as falling.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the model that is there.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    train_score_
+    validation_score_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.ensemble import HistGradientBoostingRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = HistGradientBoostingRegressor(learning_rate=0.1).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "HistGradientBoostingRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        loss='squared_error',
+        *,
+        quantile=0.5,
+        learning_rate=0.1,
+        max_iter=100,
+        max_leaf_nodes=31,
+        max_depth=None,
+        min_samples_leaf=20,
+        l2_regularization=0.0,
+        max_features=1.0,
+        subsample=1.0,
+        max_bins=255,
+        monotonic_cst=(),
+        interaction_cst=(),
+        early_stopping='auto',
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        tol=1e-07,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.quantile = quantile
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.subsample = subsample
+        self.max_bins = max_bins
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class AdaBoostClassifier(_base.Classifier):
+    """Weak models one after the other, each on the rows that the others get wrong; they vote by how good they are.
+
+    Objective: ``min_F sum_i w_i exp(-y_i F(x_i)), F = sum_t a_t f_t``
+
+    Parameters
+    ----------
+    estimator : None or a model, as Name(parameter=value, ...), default=None
+        The weak model; none for a tree of one question.
+    n_estimators : an integer of at least 1, default=50
+        Most rounds.
+    learning_rate : a number above 0, default=1.0
+        Shrinks the vote of each round.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    estimator_weights_
+    estimator_errors_
+    feature_importances_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.ensemble import AdaBoostClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdaBoostClassifier(n_estimators=50).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "AdaBoostClassifier"
+    _outputs = ('Class', 'Probability', 'Decision')
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        n_estimators=50,
+        learning_rate=1.0,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class AdaBoostRegressor(_base.Regressor):
+    """Weak models one after the other, each on the rows that the others miss by most; predicts their weighted median.
+
+    Objective: ``weighted median of models fitted to rows that the others miss``
+
+    Parameters
+    ----------
+    estimator : None or a model, as Name(parameter=value, ...), default=None
+        The weak model; none for a tree of depth three.
+    n_estimators : an integer of at least 1, default=50
+        Most rounds.
+    learning_rate : a number above 0, default=1.0
+        Shrinks the vote of each round.
+    loss : linear | square | exponential, default='linear'
+        How a distance from the target counts.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    estimator_weights_
+    estimator_errors_
+    feature_importances_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.ensemble import AdaBoostRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = AdaBoostRegressor(n_estimators=50).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "AdaBoostRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        n_estimators=50,
+        learning_rate=1.0,
+        loss='linear',
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.loss = loss
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class BaggingClassifier(_base.Classifier):
+    """Averages models fitted to samples of rows and columns, which steadies models that change much with their data.
+
+    Objective: ``f(x) = 1/T sum_t f_t(x), f_t fitted to a sample``
+
+    Parameters
+    ----------
+    estimator : None or a model, as Name(parameter=value, ...), default=None
+        The model that is fitted to each sample; none for a decision tree.
+    n_estimators : an integer of at least 1, default=10
+        How many.
+    max_samples : an integer of at least 1 or a number above 0 and at most 1, default=1.0
+        Rows of a sample: a count or a share.
+    max_features : an integer of at least 1 or a number above 0 and at most 1, default=1.0
+        Columns of a sample: a count or a share.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
+    oob_score : bool, default=False
+        Whether to judge the whole by the rows that each member did not see.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.ensemble import BaggingClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BaggingClassifier(n_estimators=10).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "BaggingClassifier"
+    _outputs = ('Class', 'Probability')
+
+    def __init__(
+        self,
+        estimator=None,
+        n_estimators=10,
+        *,
+        max_samples=1.0,
+        max_features=1.0,
+        bootstrap=True,
+        bootstrap_features=False,
+        oob_score=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.oob_score = oob_score
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class BaggingRegressor(_base.Regressor):
+    """Averages models fitted to samples of rows and columns, which steadies models that change much with their data.
+
+    Objective: ``f(x) = 1/T sum_t f_t(x), f_t fitted to a sample``
+
+    Parameters
+    ----------
+    estimator : None or a model, as Name(parameter=value, ...), default=None
+        The model that is fitted to each sample; none for a decision tree.
+    n_estimators : an integer of at least 1, default=10
+        How many.
+    max_samples : an integer of at least 1 or a number above 0 and at most 1, default=1.0
+        Rows of a sample: a count or a share.
+    max_features : an integer of at least 1 or a number above 0 and at most 1, default=1.0
+        Columns of a sample: a count or a share.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    bootstrap_features : bool, default=False
+        Whether columns are drawn with replacement.
+    oob_score : bool, default=False
+        Whether to judge the whole by the rows that each member did not see.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.ensemble import BaggingRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = BaggingRegressor(n_estimators=10).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "BaggingRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        estimator=None,
+        n_estimators=10,
+        *,
+        max_samples=1.0,
+        max_features=1.0,
+        bootstrap=True,
+        bootstrap_features=False,
+        oob_score=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.oob_score = oob_score
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class VotingClassifier(_base.Classifier):
+    """Several different models decide together, by votes or by the mean of their probabilities.
+
+    Objective: ``argmax_c sum_m w_m [f_m(x) = c], or of mean probabilities``
+
+    Parameters
+    ----------
+    estimators : a list, each a model, as Name(parameter=value, ...), default=(None, None)
+        The models.
+    voting : hard | soft, default='hard'
+        By votes (hard) or mean probabilities (soft).
+    weights : a list, each a number of at least 0, default=()
+        How much each model counts; empty for all alike.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.ensemble import VotingClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = VotingClassifier().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "VotingClassifier"
+    _outputs = ('Class', 'Probability')
+    _outputs_with = {'Probability': ('voting', ['soft'])}
+
+    def __init__(
+        self,
+        estimators=(None, None),
+        *,
+        voting='hard',
+        weights=(),
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.estimators = estimators
+        self.voting = voting
+        self.weights = weights
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class VotingRegressor(_base.Regressor):
+    """The mean of several different models.
+
+    Objective: ``f(x) = sum_m w_m f_m(x) / sum_m w_m``
+
+    Parameters
+    ----------
+    estimators : a list, each a model, as Name(parameter=value, ...), default=(None, None)
+        The models.
+    weights : a list, each a number of at least 0, default=()
+        How much each model counts; empty for all alike.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.ensemble import VotingRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = VotingRegressor().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "VotingRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        estimators=(None, None),
+        *,
+        weights=(),
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+    ):
+        self.estimators = estimators
+        self.weights = weights
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class StackingClassifier(_base.Classifier):
+    """A last classifier learns from the predictions of others, made for rows that they did not see.
+
+    Objective: ``g(f_1(x), ..., f_m(x)), g fitted to held-out predictions``
+
+    Parameters
+    ----------
+    estimators : a list, each a model, as Name(parameter=value, ...), default=(None, None)
+        The models whose predictions are put together.
+    final_estimator : None or a model, as Name(parameter=value, ...), default=None
+        The model that puts them together; none for LogisticRegression.
+    cv : an integer of at least 2, default=5
+        Folds for the predictions that the last model learns from.
+    passthrough : bool, default=False
+        Whether the last model also sees the columns themselves.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.ensemble import StackingClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = StackingClassifier().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "StackingClassifier"
+    _outputs = ('Class', 'Probability', 'Decision')
+
+    def __init__(
+        self,
+        estimators=(None, None),
+        final_estimator=None,
+        *,
+        cv=5,
+        passthrough=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimators = estimators
+        self.final_estimator = final_estimator
+        self.cv = cv
+        self.passthrough = passthrough
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class StackingRegressor(_base.Regressor):
+    """A last model learns from the predictions of others, made for rows that they did not see.
+
+    Objective: ``g(f_1(x), ..., f_m(x)), g fitted to held-out predictions``
+
+    Parameters
+    ----------
+    estimators : a list, each a model, as Name(parameter=value, ...), default=(None, None)
+        The models whose predictions are put together.
+    final_estimator : None or a model, as Name(parameter=value, ...), default=None
+        The model that puts them together; none for Ridge.
+    cv : an integer of at least 2, default=5
+        Folds for the predictions that the last model learns from.
+    passthrough : bool, default=False
+        Whether the last model also sees the columns themselves.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.ensemble import StackingRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = StackingRegressor().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "StackingRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        estimators=(None, None),
+        final_estimator=None,
+        *,
+        cv=5,
+        passthrough=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimators = estimators
+        self.final_estimator = final_estimator
+        self.cv = cv
+        self.passthrough = passthrough
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class TargetEncoder(_base.Encodes, _base.OneToOne, _base.Transformer):
+    """Replaces categories by the mean target of their rows, learned without each row's own target.
+
+    Objective: ``z_j = l mean(y | x_j) + (1 - l) mean(y)``
+
+    Parameters
+    ----------
+    smooth : auto or a number of at least 0, default='auto'
+        How strongly small categories are drawn to the overall mean; a number counts rows.
+    cv : an integer of at least 2, default=5
+        Folds of the cross-fitting.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    categories_
+    n_categories_
+    encodings_
+    target_mean_
+    transform
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import TargetEncoder
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TargetEncoder().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "TargetEncoder"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        *,
+        smooth='auto',
+        cv=5,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.smooth = smooth
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        """Fit to rows and their target."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class PowerTransformer(_base.OneToOne, _base.Transformer):
+    """Takes heavy tails off columns by a fitted power.
+
+    Objective: ``max_l -n/2 ln Var(t_l(x)) + sum ln t_l'(x)``
+
+    Parameters
+    ----------
+    method : yeo-johnson | box-cox, default='yeo-johnson'
+        Which family of powers.
+    standardize : bool, default=True
+        Whether to bring the result to mean 0 and variance 1.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    lambdas_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import PowerTransformer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PowerTransformer().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "PowerTransformer"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        method='yeo-johnson',
+        *,
+        standardize=True,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.method = method
+        self.standardize = standardize
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class LogTransformer(_base.Transforms, _base.Transformer):
+    """Logarithms for heavy tails: `sign(x) ln(1 + |x|)`, or `ln(1 + x)` where no value may be -1 or less.
+
+    Objective: ``z = sign(x) ln(1 + |x|)``
+
+    Parameters
+    ----------
+    signed : bool, default=True
+        Whether negative values are mirrored; without that they must be above -1.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import LogTransformer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogTransformer().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "LogTransformer"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        *,
+        signed=True,
+        n_jobs=None,
+    ):
+        self.signed = signed
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class PolynomialFeatures(_base.Transforms, _base.Transformer):
+    """Adds products and powers of columns, so that linear models can bend.
+
+    Objective: ``z = prod_j x_j^a_j, sum_j a_j <= degree``
+
+    Parameters
+    ----------
+    degree : an integer of at least 0, default=2
+        Highest degree.
+    interaction_only : bool, default=False
+        Whether only products of different columns count.
+    include_bias : bool, default=True
+        Whether to add a column of ones.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    powers_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import PolynomialFeatures
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PolynomialFeatures().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "PolynomialFeatures"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        degree=2,
+        *,
+        interaction_only=False,
+        include_bias=True,
+        n_jobs=None,
+    ):
+        self.degree = degree
+        self.interaction_only = interaction_only
+        self.include_bias = include_bias
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class SplineTransformer(_base.Transforms, _base.Transformer):
+    """Smooth bumps (B-splines) along each column, so that linear models can follow curves.
+
+    Objective: ``z_jk = B_k(x_j)``
+
+    Parameters
+    ----------
+    n_knots : an integer of at least 2, default=5
+        Knots of each column.
+    degree : an integer of at least 0, default=3
+        Degree of the pieces.
+    knots : uniform | quantile, default='uniform'
+        Where knots are put.
+    include_bias : bool, default=True
+        Whether to keep the last bump of each column, which the others determine when there is an intercept.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    knots_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import SplineTransformer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SplineTransformer().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "SplineTransformer"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        n_knots=5,
+        degree=3,
+        *,
+        knots='uniform',
+        include_bias=True,
+        n_jobs=None,
+    ):
+        self.n_knots = n_knots
+        self.degree = degree
+        self.knots = knots
+        self.include_bias = include_bias
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class KBinsDiscretizer(_base.Transforms, _base.Transformer):
+    """Cuts each column into intervals.
+
+    Objective: ``z_jb = 1[e_jb <= x_j < e_j(b+1)]``
+
+    Parameters
+    ----------
+    n_bins : an integer of at least 2, default=5
+        How many intervals.
+    encode : onehot | onehot-dense | ordinal, default='onehot'
+        How bins are written.
+    strategy : uniform | quantile, default='quantile'
+        Where columns are cut.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    random_state : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    n_bins_
+    bin_edges_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import KBinsDiscretizer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KBinsDiscretizer().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "KBinsDiscretizer"
+    _outputs = ('Transform', 'Inverse')
+    _outputs_with = {'Inverse': ('encode', ['ordinal'])}
+
+    def __init__(
+        self,
+        n_bins=5,
+        *,
+        encode='onehot',
+        strategy='quantile',
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_bins = n_bins
+        self.encode = encode
+        self.strategy = strategy
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class Normalizer(_base.OneToOne, _base.Transformer):
+    """Brings every row to length 1.
+
+    Objective: ``z = x / ||x||``
+
+    Parameters
+    ----------
+    norm : l1 | l2 | max, default='l2'
+        What a row is divided by.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import Normalizer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Normalizer().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "Normalizer"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        norm='l2',
+        *,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.norm = norm
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class Binarizer(_base.OneToOne, _base.Transformer):
+    """1 above a threshold, 0 otherwise.
+
+    Objective: ``z_j = 1[x_j > threshold]``
+
+    Parameters
+    ----------
+    threshold : a number, default=0.0
+        The threshold.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import Binarizer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = Binarizer().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "Binarizer"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        *,
+        threshold=0.0,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class VarianceThreshold(_base.Transforms, _base.Transformer):
+    """Leaves out columns that hardly vary.
+
+    Objective: ``keep j with Var(x_j) > threshold``
+
+    Parameters
+    ----------
+    threshold : a number of at least 0, default=0.0
+        Columns of this variance or less are left out.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    variances_
+    support_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.feature_selection import VarianceThreshold
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = VarianceThreshold().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "VarianceThreshold"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        threshold=0.0,
+        *,
+        n_jobs=None,
+    ):
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class SelectKBest(_base.Transforms, _base.Transformer):
+    """Keeps the columns that tell most about the target, each looked at alone: the F test of analysis of variance for classes, of the correlation for numbers.
+
+    Objective: ``keep the k largest F(x_j, y)``
+
+    Parameters
+    ----------
+    k : all or an integer of at least 1, default=10
+        How many columns to keep.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    scores_
+    support_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.feature_selection import SelectKBest
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SelectKBest().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "SelectKBest"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        *,
+        k=10,
+        n_jobs=None,
+    ):
+        self.k = k
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())

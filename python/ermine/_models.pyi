@@ -62,6 +62,100 @@ class Ridge(Estimator):
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
+class RidgeCV(Estimator):
+    coef_: Any
+    intercept_: Any
+    alpha_: Any
+    best_score_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alphas: Sequence[Any]
+    fit_intercept: bool
+    n_jobs: int | None
+    def __init__(
+        self,
+        alphas: Sequence[Any] = ...,
+        *,
+        fit_intercept: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class BayesianRidge(Estimator):
+    coef_: Any
+    intercept_: Any
+    alpha_: Any
+    lambda_: Any
+    sigma_: Any
+    X_offset_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    max_iter: int
+    tol: float
+    alpha_1: float
+    alpha_2: float
+    lambda_1: float
+    lambda_2: float
+    alpha_init: float | None
+    lambda_init: float | None
+    fit_intercept: bool
+    n_jobs: int | None
+    copy_X: Any
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        max_iter: int = ...,
+        tol: float = ...,
+        alpha_1: float = ...,
+        alpha_2: float = ...,
+        lambda_1: float = ...,
+        lambda_2: float = ...,
+        alpha_init: float | None = ...,
+        lambda_init: float | None = ...,
+        fit_intercept: bool = ...,
+        n_jobs: int | None = ...,
+        copy_X: Any = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class HuberRegressor(Estimator):
+    coef_: Any
+    intercept_: Any
+    scale_: Any
+    outliers_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    epsilon: float
+    max_iter: int
+    alpha: float
+    fit_intercept: bool
+    tol: float
+    delta: float | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        epsilon: float = ...,
+        max_iter: int = ...,
+        alpha: float = ...,
+        fit_intercept: bool = ...,
+        tol: float = ...,
+        delta: float | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
 class Lasso(Estimator):
     coef_: Any
     intercept_: Any
@@ -264,6 +358,54 @@ class LogisticRegression(Estimator):
     def decision_function(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
+class LogisticRegressionCV(Estimator):
+    coef_: Any
+    intercept_: Any
+    C_: Any
+    l1_ratio_: Any
+    Cs_: Any
+    scores_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    Cs: int | Sequence[Any]
+    l1_ratios: Sequence[Any]
+    fit_intercept: bool
+    cv: int
+    tol: float
+    max_iter: int
+    class_weight: dict | str | None
+    n_jobs: int | None
+    dual: Any
+    solver: Any
+    verbose: Any
+    intercept_scaling: Any
+    random_state: Any
+    def __init__(
+        self,
+        *,
+        Cs: int | Sequence[Any] = ...,
+        l1_ratios: Sequence[Any] = ...,
+        fit_intercept: bool = ...,
+        cv: int = ...,
+        tol: float = ...,
+        max_iter: int = ...,
+        class_weight: dict | str | None = ...,
+        n_jobs: int | None = ...,
+        dual: Any = ...,
+        solver: Any = ...,
+        verbose: Any = ...,
+        intercept_scaling: Any = ...,
+        random_state: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
 class PoissonRegressor(Estimator):
     coef_: Any
     intercept_: Any
@@ -390,6 +532,479 @@ class GeneralizedLinearRegressor(Estimator):
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
+class SGDRegressor(Estimator):
+    coef_: Any
+    intercept_: Any
+    t_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    loss: Literal["squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive"]
+    penalty: Literal["l2", "l1", "elasticnet"] | None
+    alpha: float
+    l1_ratio: float
+    fit_intercept: bool
+    max_iter: int
+    tol: float | None
+    shuffle: bool
+    epsilon: float
+    learning_rate: Literal["constant", "optimal", "invscaling", "adaptive"]
+    eta0: float
+    power_t: float
+    momentum: float
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    average: bool
+    warm_start: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        loss: Literal["squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive"] = ...,
+        *,
+        penalty: Literal["l2", "l1", "elasticnet"] | None = ...,
+        alpha: float = ...,
+        l1_ratio: float = ...,
+        fit_intercept: bool = ...,
+        max_iter: int = ...,
+        tol: float | None = ...,
+        shuffle: bool = ...,
+        epsilon: float = ...,
+        learning_rate: Literal["constant", "optimal", "invscaling", "adaptive"] = ...,
+        eta0: float = ...,
+        power_t: float = ...,
+        momentum: float = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        average: bool = ...,
+        warm_start: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class SGDClassifier(Estimator):
+    coef_: Any
+    intercept_: Any
+    t_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    loss: Literal["hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron"]
+    penalty: Literal["l2", "l1", "elasticnet"] | None
+    alpha: float
+    l1_ratio: float
+    fit_intercept: bool
+    max_iter: int
+    tol: float | None
+    shuffle: bool
+    learning_rate: Literal["constant", "optimal", "invscaling", "adaptive"]
+    eta0: float
+    power_t: float
+    momentum: float
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    average: bool
+    class_weight: dict | str | None
+    warm_start: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        loss: Literal["hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron"] = ...,
+        *,
+        penalty: Literal["l2", "l1", "elasticnet"] | None = ...,
+        alpha: float = ...,
+        l1_ratio: float = ...,
+        fit_intercept: bool = ...,
+        max_iter: int = ...,
+        tol: float | None = ...,
+        shuffle: bool = ...,
+        learning_rate: Literal["constant", "optimal", "invscaling", "adaptive"] = ...,
+        eta0: float = ...,
+        power_t: float = ...,
+        momentum: float = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        average: bool = ...,
+        class_weight: dict | str | None = ...,
+        warm_start: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class Perceptron(Estimator):
+    coef_: Any
+    intercept_: Any
+    t_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    penalty: Literal["l2", "l1", "elasticnet"] | None
+    alpha: float
+    l1_ratio: float
+    fit_intercept: bool
+    max_iter: int
+    tol: float | None
+    shuffle: bool
+    eta0: float
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    average: bool
+    class_weight: dict | str | None
+    warm_start: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        penalty: Literal["l2", "l1", "elasticnet"] | None = ...,
+        alpha: float = ...,
+        l1_ratio: float = ...,
+        fit_intercept: bool = ...,
+        max_iter: int = ...,
+        tol: float | None = ...,
+        shuffle: bool = ...,
+        eta0: float = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        average: bool = ...,
+        class_weight: dict | str | None = ...,
+        warm_start: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class GaussianNB(Estimator):
+    theta_: Any
+    var_: Any
+    class_prior_: Any
+    class_count_: Any
+    epsilon_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    priors: Sequence[Any] | None
+    var_smoothing: float
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        priors: Sequence[Any] | None = ...,
+        var_smoothing: float = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class MultinomialNB(Estimator):
+    class_count_: Any
+    class_log_prior_: Any
+    feature_count_: Any
+    feature_log_prob_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    force_alpha: bool
+    fit_prior: bool
+    class_prior: Sequence[Any] | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        alpha: float = ...,
+        force_alpha: bool = ...,
+        fit_prior: bool = ...,
+        class_prior: Sequence[Any] | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class BernoulliNB(Estimator):
+    class_count_: Any
+    class_log_prior_: Any
+    feature_count_: Any
+    feature_log_prob_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    force_alpha: bool
+    binarize: float | None
+    fit_prior: bool
+    class_prior: Sequence[Any] | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        alpha: float = ...,
+        force_alpha: bool = ...,
+        binarize: float | None = ...,
+        fit_prior: bool = ...,
+        class_prior: Sequence[Any] | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class ComplementNB(Estimator):
+    class_count_: Any
+    class_log_prior_: Any
+    feature_count_: Any
+    feature_log_prob_: Any
+    feature_all_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    force_alpha: bool
+    fit_prior: bool
+    class_prior: Sequence[Any] | None
+    norm: bool
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        alpha: float = ...,
+        force_alpha: bool = ...,
+        fit_prior: bool = ...,
+        class_prior: Sequence[Any] | None = ...,
+        norm: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class CategoricalNB(Estimator):
+    class_count_: Any
+    class_log_prior_: Any
+    n_categories_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    force_alpha: bool
+    fit_prior: bool
+    class_prior: Sequence[Any] | None
+    min_categories: Sequence[Any] | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        alpha: float = ...,
+        force_alpha: bool = ...,
+        fit_prior: bool = ...,
+        class_prior: Sequence[Any] | None = ...,
+        min_categories: Sequence[Any] | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class LinearDiscriminantAnalysis(Estimator):
+    coef_: Any
+    intercept_: Any
+    covariance_: Any
+    explained_variance_ratio_: Any
+    means_: Any
+    priors_: Any
+    scalings_: Any
+    xbar_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    shrinkage: Literal["auto", "oas"] | float | None
+    priors: Sequence[Any] | None
+    n_components: int | None
+    tol: float
+    n_jobs: int | None
+    solver: Any
+    def __init__(
+        self,
+        *,
+        shrinkage: Literal["auto", "oas"] | float | None = ...,
+        priors: Sequence[Any] | None = ...,
+        n_components: int | None = ...,
+        tol: float = ...,
+        n_jobs: int | None = ...,
+        solver: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class QuadraticDiscriminantAnalysis(Estimator):
+    means_: Any
+    covariance_: Any
+    priors_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    priors: Sequence[Any] | None
+    reg_param: float
+    shrinkage: Literal["auto", "oas"] | float | None
+    tol: float
+    n_jobs: int | None
+    solver: Any
+    def __init__(
+        self,
+        *,
+        priors: Sequence[Any] | None = ...,
+        reg_param: float = ...,
+        shrinkage: Literal["auto", "oas"] | float | None = ...,
+        tol: float = ...,
+        n_jobs: int | None = ...,
+        solver: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class PCA(Estimator):
+    components_: Any
+    explained_variance_: Any
+    explained_variance_ratio_: Any
+    singular_values_: Any
+    mean_: Any
+    n_components_: Any
+    noise_variance_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_components: Literal["mle"] | float | None
+    whiten: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    copy: Any
+    svd_solver: Any
+    tol: Any
+    iterated_power: Any
+    n_oversamples: Any
+    power_iteration_normalizer: Any
+    def __init__(
+        self,
+        n_components: Literal["mle"] | float | None = ...,
+        *,
+        whiten: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+        svd_solver: Any = ...,
+        tol: Any = ...,
+        iterated_power: Any = ...,
+        n_oversamples: Any = ...,
+        power_iteration_normalizer: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def score_samples(self, X: ArrayLike) -> np.ndarray: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
+class TruncatedSVD(Estimator):
+    components_: Any
+    explained_variance_: Any
+    explained_variance_ratio_: Any
+    singular_values_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_components: int
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    algorithm: Any
+    n_oversamples: Any
+    power_iteration_normalizer: Any
+    tol: Any
+    def __init__(
+        self,
+        n_components: int = ...,
+        *,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        algorithm: Any = ...,
+        n_oversamples: Any = ...,
+        power_iteration_normalizer: Any = ...,
+        tol: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
 class KMeans(Estimator):
     cluster_centers_: Any
     inertia_: Any
@@ -427,6 +1042,47 @@ class KMeans(Estimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
     def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
+class GaussianMixture(Estimator):
+    weights_: Any
+    means_: Any
+    covariances_: Any
+    precisions_: Any
+    precisions_cholesky_: Any
+    lower_bound_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_components: int
+    covariance_type: Literal["full", "tied", "diag", "spherical"]
+    tol: float
+    reg_covar: float
+    max_iter: int
+    n_init: int
+    init_params: Literal["kmeans", "k-means++", "random", "random_from_data"]
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        n_components: int = ...,
+        *,
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = ...,
+        tol: float = ...,
+        reg_covar: float = ...,
+        max_iter: int = ...,
+        n_init: int = ...,
+        init_params: Literal["kmeans", "k-means++", "random", "random_from_data"] = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score_samples(self, X: ArrayLike) -> np.ndarray: ...
     def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: Any = None) -> float: ...
 
@@ -661,6 +1317,209 @@ class OneClassSVM(Estimator):
     def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: Any = None) -> float: ...
 
+class LinearSVC(Estimator):
+    coef_: Any
+    intercept_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    penalty: Literal["l1", "l2"]
+    loss: Literal["hinge", "squared_hinge"]
+    dual: Literal["auto"] | bool
+    tol: float
+    C: float
+    fit_intercept: bool
+    intercept_scaling: float
+    max_iter: int
+    class_weight: dict | str | None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        penalty: Literal["l1", "l2"] = ...,
+        loss: Literal["hinge", "squared_hinge"] = ...,
+        *,
+        dual: Literal["auto"] | bool = ...,
+        tol: float = ...,
+        C: float = ...,
+        fit_intercept: bool = ...,
+        intercept_scaling: float = ...,
+        max_iter: int = ...,
+        class_weight: dict | str | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class LinearSVR(Estimator):
+    coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    epsilon: float
+    tol: float
+    C: float
+    loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"]
+    fit_intercept: bool
+    intercept_scaling: float
+    dual: Literal["auto"] | bool
+    max_iter: int
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        epsilon: float = ...,
+        tol: float = ...,
+        C: float = ...,
+        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = ...,
+        fit_intercept: bool = ...,
+        intercept_scaling: float = ...,
+        dual: Literal["auto"] | bool = ...,
+        max_iter: int = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class KernelRidge(Estimator):
+    dual_coef_: Any
+    X_fit_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str
+    gamma: float | None
+    degree: int
+    coef0: float
+    n_components: int | None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        alpha: float = ...,
+        *,
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str = ...,
+        gamma: float | None = ...,
+        degree: int = ...,
+        coef0: float = ...,
+        n_components: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class KernelPCA(Estimator):
+    eigenvalues_: Any
+    eigenvectors_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_components: int | None
+    kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str
+    gamma: float | None
+    degree: int
+    coef0: float
+    eigen_solver: Literal["auto", "dense", "arpack", "randomized"]
+    remove_zero_eig: bool
+    n_jobs: int | None
+    tol: Any
+    max_iter: Any
+    iterated_power: Any
+    random_state: Any
+    copy_X: Any
+    def __init__(
+        self,
+        n_components: int | None = ...,
+        *,
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str = ...,
+        gamma: float | None = ...,
+        degree: int = ...,
+        coef0: float = ...,
+        eigen_solver: Literal["auto", "dense", "arpack", "randomized"] = ...,
+        remove_zero_eig: bool = ...,
+        n_jobs: int | None = ...,
+        tol: Any = ...,
+        max_iter: Any = ...,
+        iterated_power: Any = ...,
+        random_state: Any = ...,
+        copy_X: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class Nystroem(Estimator):
+    components_: Any
+    component_indices_: Any
+    normalization_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str
+    gamma: float | None
+    coef0: float | None
+    degree: float | None
+    n_components: int
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        kernel: Literal["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "precomputed"] | str = ...,
+        *,
+        gamma: float | None = ...,
+        coef0: float | None = ...,
+        degree: float | None = ...,
+        n_components: int = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class RBFSampler(Estimator):
+    random_weights_: Any
+    random_offset_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    gamma: Literal["scale"] | float
+    n_components: int
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        gamma: Literal["scale"] | float = ...,
+        n_components: int = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
 class KNeighborsClassifier(Estimator):
     n_samples_fit_: Any
     classes_: Any
@@ -804,3 +1663,1047 @@ class RadiusNeighborsRegressor(Estimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class StandardScaler(Estimator):
+    mean_: Any
+    var_: Any
+    scale_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    with_mean: bool
+    with_std: bool
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        *,
+        with_mean: bool = ...,
+        with_std: bool = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class MinMaxScaler(Estimator):
+    scale_: Any
+    min_: Any
+    data_min_: Any
+    data_max_: Any
+    data_range_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    feature_range: Sequence[Any]
+    clip: bool
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        feature_range: Sequence[Any] = ...,
+        *,
+        clip: bool = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class MaxAbsScaler(Estimator):
+    scale_: Any
+    max_abs_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    clip: bool
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        *,
+        clip: bool = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class RobustScaler(Estimator):
+    center_: Any
+    scale_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    with_centering: bool
+    with_scaling: bool
+    quantile_range: Sequence[Any]
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        *,
+        with_centering: bool = ...,
+        with_scaling: bool = ...,
+        quantile_range: Sequence[Any] = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class SimpleImputer(Estimator):
+    statistics_: Any
+    indicator_features_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    strategy: Literal["mean", "median", "most_frequent", "constant"]
+    fill_value: float
+    add_indicator: bool
+    keep_empty_features: bool
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        *,
+        strategy: Literal["mean", "median", "most_frequent", "constant"] = ...,
+        fill_value: float = ...,
+        add_indicator: bool = ...,
+        keep_empty_features: bool = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class OneHotEncoder(Estimator):
+    categories_: Any
+    n_categories_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    drop: Literal["first", "if_binary"] | None
+    handle_unknown: Literal["error", "ignore", "infrequent_if_exist"]
+    min_frequency: float | None
+    max_categories: int | None
+    sparse_output: bool
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        drop: Literal["first", "if_binary"] | None = ...,
+        handle_unknown: Literal["error", "ignore", "infrequent_if_exist"] = ...,
+        min_frequency: float | None = ...,
+        max_categories: int | None = ...,
+        sparse_output: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class OrdinalEncoder(Estimator):
+    categories_: Any
+    n_categories_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    handle_unknown: Literal["error", "use_encoded_value"]
+    unknown_value: float
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        handle_unknown: Literal["error", "use_encoded_value"] = ...,
+        unknown_value: float = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class DecisionTreeClassifier(Estimator):
+    feature_importances_: Any
+    max_features_: Any
+    n_leaves_: Any
+    depth_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    criterion: Literal["gini", "entropy", "log_loss"]
+    splitter: Literal["best", "random"]
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: Literal["sqrt", "log2"] | int | float | None
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    ccp_alpha: float
+    significance: float | None
+    prune_fraction: float
+    class_weight: dict | str | None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        criterion: Literal["gini", "entropy", "log_loss"] = ...,
+        splitter: Literal["best", "random"] = ...,
+        max_depth: int | None = ...,
+        min_samples_split: int | float = ...,
+        min_samples_leaf: int | float = ...,
+        min_weight_fraction_leaf: float = ...,
+        max_features: Literal["sqrt", "log2"] | int | float | None = ...,
+        max_leaf_nodes: int | None = ...,
+        min_impurity_decrease: float = ...,
+        ccp_alpha: float = ...,
+        significance: float | None = ...,
+        prune_fraction: float = ...,
+        class_weight: dict | str | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def apply(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class DecisionTreeRegressor(Estimator):
+    feature_importances_: Any
+    max_features_: Any
+    n_leaves_: Any
+    depth_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    criterion: Literal["squared_error", "absolute_error", "poisson"]
+    splitter: Literal["best", "random"]
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: Literal["sqrt", "log2"] | int | float | None
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    ccp_alpha: float
+    significance: float | None
+    prune_fraction: float
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        criterion: Literal["squared_error", "absolute_error", "poisson"] = ...,
+        splitter: Literal["best", "random"] = ...,
+        max_depth: int | None = ...,
+        min_samples_split: int | float = ...,
+        min_samples_leaf: int | float = ...,
+        min_weight_fraction_leaf: float = ...,
+        max_features: Literal["sqrt", "log2"] | int | float | None = ...,
+        max_leaf_nodes: int | None = ...,
+        min_impurity_decrease: float = ...,
+        ccp_alpha: float = ...,
+        significance: float | None = ...,
+        prune_fraction: float = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def apply(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class RandomForestClassifier(Estimator):
+    feature_importances_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_estimators: int
+    criterion: Literal["gini", "entropy", "log_loss"]
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: Literal["sqrt", "log2"] | int | float | None
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    bootstrap: bool
+    oob_score: bool
+    ccp_alpha: float
+    max_samples: int | float | None
+    class_weight: dict | str | None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        n_estimators: int = ...,
+        *,
+        criterion: Literal["gini", "entropy", "log_loss"] = ...,
+        max_depth: int | None = ...,
+        min_samples_split: int | float = ...,
+        min_samples_leaf: int | float = ...,
+        min_weight_fraction_leaf: float = ...,
+        max_features: Literal["sqrt", "log2"] | int | float | None = ...,
+        max_leaf_nodes: int | None = ...,
+        min_impurity_decrease: float = ...,
+        bootstrap: bool = ...,
+        oob_score: bool = ...,
+        ccp_alpha: float = ...,
+        max_samples: int | float | None = ...,
+        class_weight: dict | str | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def apply(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class RandomForestRegressor(Estimator):
+    feature_importances_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_estimators: int
+    criterion: Literal["squared_error", "absolute_error", "poisson"]
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: Literal["sqrt", "log2"] | int | float | None
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    bootstrap: bool
+    oob_score: bool
+    ccp_alpha: float
+    max_samples: int | float | None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        n_estimators: int = ...,
+        *,
+        criterion: Literal["squared_error", "absolute_error", "poisson"] = ...,
+        max_depth: int | None = ...,
+        min_samples_split: int | float = ...,
+        min_samples_leaf: int | float = ...,
+        min_weight_fraction_leaf: float = ...,
+        max_features: Literal["sqrt", "log2"] | int | float | None = ...,
+        max_leaf_nodes: int | None = ...,
+        min_impurity_decrease: float = ...,
+        bootstrap: bool = ...,
+        oob_score: bool = ...,
+        ccp_alpha: float = ...,
+        max_samples: int | float | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def apply(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class ExtraTreesClassifier(Estimator):
+    feature_importances_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_estimators: int
+    criterion: Literal["gini", "entropy", "log_loss"]
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: Literal["sqrt", "log2"] | int | float | None
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    bootstrap: bool
+    oob_score: bool
+    ccp_alpha: float
+    max_samples: int | float | None
+    class_weight: dict | str | None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        n_estimators: int = ...,
+        *,
+        criterion: Literal["gini", "entropy", "log_loss"] = ...,
+        max_depth: int | None = ...,
+        min_samples_split: int | float = ...,
+        min_samples_leaf: int | float = ...,
+        min_weight_fraction_leaf: float = ...,
+        max_features: Literal["sqrt", "log2"] | int | float | None = ...,
+        max_leaf_nodes: int | None = ...,
+        min_impurity_decrease: float = ...,
+        bootstrap: bool = ...,
+        oob_score: bool = ...,
+        ccp_alpha: float = ...,
+        max_samples: int | float | None = ...,
+        class_weight: dict | str | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def apply(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class ExtraTreesRegressor(Estimator):
+    feature_importances_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_estimators: int
+    criterion: Literal["squared_error", "absolute_error", "poisson"]
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
+    max_features: Literal["sqrt", "log2"] | int | float | None
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    bootstrap: bool
+    oob_score: bool
+    ccp_alpha: float
+    max_samples: int | float | None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        n_estimators: int = ...,
+        *,
+        criterion: Literal["squared_error", "absolute_error", "poisson"] = ...,
+        max_depth: int | None = ...,
+        min_samples_split: int | float = ...,
+        min_samples_leaf: int | float = ...,
+        min_weight_fraction_leaf: float = ...,
+        max_features: Literal["sqrt", "log2"] | int | float | None = ...,
+        max_leaf_nodes: int | None = ...,
+        min_impurity_decrease: float = ...,
+        bootstrap: bool = ...,
+        oob_score: bool = ...,
+        ccp_alpha: float = ...,
+        max_samples: int | float | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def apply(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class HistGradientBoostingClassifier(Estimator):
+    train_score_: Any
+    validation_score_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    loss: Literal["log_loss"]
+    learning_rate: float
+    max_iter: int
+    max_leaf_nodes: int | None
+    max_depth: int | None
+    min_samples_leaf: int
+    l2_regularization: float
+    max_features: float
+    subsample: float
+    max_bins: int
+    monotonic_cst: Sequence[Any]
+    interaction_cst: Sequence[Any]
+    early_stopping: Literal["auto"] | bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    class_weight: dict | str | None
+    warm_start: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        loss: Literal["log_loss"] = ...,
+        *,
+        learning_rate: float = ...,
+        max_iter: int = ...,
+        max_leaf_nodes: int | None = ...,
+        max_depth: int | None = ...,
+        min_samples_leaf: int = ...,
+        l2_regularization: float = ...,
+        max_features: float = ...,
+        subsample: float = ...,
+        max_bins: int = ...,
+        monotonic_cst: Sequence[Any] = ...,
+        interaction_cst: Sequence[Any] = ...,
+        early_stopping: Literal["auto"] | bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        class_weight: dict | str | None = ...,
+        warm_start: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class HistGradientBoostingRegressor(Estimator):
+    train_score_: Any
+    validation_score_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    loss: Literal["squared_error", "absolute_error", "gamma", "poisson", "quantile"]
+    quantile: float
+    learning_rate: float
+    max_iter: int
+    max_leaf_nodes: int | None
+    max_depth: int | None
+    min_samples_leaf: int
+    l2_regularization: float
+    max_features: float
+    subsample: float
+    max_bins: int
+    monotonic_cst: Sequence[Any]
+    interaction_cst: Sequence[Any]
+    early_stopping: Literal["auto"] | bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    warm_start: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        loss: Literal["squared_error", "absolute_error", "gamma", "poisson", "quantile"] = ...,
+        *,
+        quantile: float = ...,
+        learning_rate: float = ...,
+        max_iter: int = ...,
+        max_leaf_nodes: int | None = ...,
+        max_depth: int | None = ...,
+        min_samples_leaf: int = ...,
+        l2_regularization: float = ...,
+        max_features: float = ...,
+        subsample: float = ...,
+        max_bins: int = ...,
+        monotonic_cst: Sequence[Any] = ...,
+        interaction_cst: Sequence[Any] = ...,
+        early_stopping: Literal["auto"] | bool = ...,
+        validation_fraction: float = ...,
+        n_iter_no_change: int = ...,
+        tol: float = ...,
+        warm_start: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class AdaBoostClassifier(Estimator):
+    estimator_weights_: Any
+    estimator_errors_: Any
+    feature_importances_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimator: BaseEstimator | None | None
+    n_estimators: int
+    learning_rate: float
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        estimator: BaseEstimator | None | None = ...,
+        *,
+        n_estimators: int = ...,
+        learning_rate: float = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class AdaBoostRegressor(Estimator):
+    estimator_weights_: Any
+    estimator_errors_: Any
+    feature_importances_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimator: BaseEstimator | None | None
+    n_estimators: int
+    learning_rate: float
+    loss: Literal["linear", "square", "exponential"]
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        estimator: BaseEstimator | None | None = ...,
+        *,
+        n_estimators: int = ...,
+        learning_rate: float = ...,
+        loss: Literal["linear", "square", "exponential"] = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class BaggingClassifier(Estimator):
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimator: BaseEstimator | None | None
+    n_estimators: int
+    max_samples: int | float
+    max_features: int | float
+    bootstrap: bool
+    bootstrap_features: bool
+    oob_score: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        estimator: BaseEstimator | None | None = ...,
+        n_estimators: int = ...,
+        *,
+        max_samples: int | float = ...,
+        max_features: int | float = ...,
+        bootstrap: bool = ...,
+        bootstrap_features: bool = ...,
+        oob_score: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class BaggingRegressor(Estimator):
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimator: BaseEstimator | None | None
+    n_estimators: int
+    max_samples: int | float
+    max_features: int | float
+    bootstrap: bool
+    bootstrap_features: bool
+    oob_score: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        estimator: BaseEstimator | None | None = ...,
+        n_estimators: int = ...,
+        *,
+        max_samples: int | float = ...,
+        max_features: int | float = ...,
+        bootstrap: bool = ...,
+        bootstrap_features: bool = ...,
+        oob_score: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class VotingClassifier(Estimator):
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimators: Sequence[Any]
+    voting: Literal["hard", "soft"]
+    weights: Sequence[Any]
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        estimators: Sequence[Any] = ...,
+        *,
+        voting: Literal["hard", "soft"] = ...,
+        weights: Sequence[Any] = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class VotingRegressor(Estimator):
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimators: Sequence[Any]
+    weights: Sequence[Any]
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        estimators: Sequence[Any] = ...,
+        *,
+        weights: Sequence[Any] = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class StackingClassifier(Estimator):
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimators: Sequence[Any]
+    final_estimator: BaseEstimator | None | None
+    cv: int
+    passthrough: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        estimators: Sequence[Any] = ...,
+        final_estimator: BaseEstimator | None | None = ...,
+        *,
+        cv: int = ...,
+        passthrough: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class StackingRegressor(Estimator):
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimators: Sequence[Any]
+    final_estimator: BaseEstimator | None | None
+    cv: int
+    passthrough: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        estimators: Sequence[Any] = ...,
+        final_estimator: BaseEstimator | None | None = ...,
+        *,
+        cv: int = ...,
+        passthrough: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class TargetEncoder(Estimator):
+    categories_: Any
+    n_categories_: Any
+    encodings_: Any
+    target_mean_: Any
+    transform: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    smooth: Literal["auto"] | float
+    cv: int
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        smooth: Literal["auto"] | float = ...,
+        cv: int = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class PowerTransformer(Estimator):
+    lambdas_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    method: Literal["yeo-johnson", "box-cox"]
+    standardize: bool
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        method: Literal["yeo-johnson", "box-cox"] = ...,
+        *,
+        standardize: bool = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class LogTransformer(Estimator):
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    signed: bool
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        signed: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class PolynomialFeatures(Estimator):
+    powers_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    degree: int
+    interaction_only: bool
+    include_bias: bool
+    n_jobs: int | None
+    def __init__(
+        self,
+        degree: int = ...,
+        *,
+        interaction_only: bool = ...,
+        include_bias: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class SplineTransformer(Estimator):
+    knots_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_knots: int
+    degree: int
+    knots: Literal["uniform", "quantile"]
+    include_bias: bool
+    n_jobs: int | None
+    def __init__(
+        self,
+        n_knots: int = ...,
+        degree: int = ...,
+        *,
+        knots: Literal["uniform", "quantile"] = ...,
+        include_bias: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class KBinsDiscretizer(Estimator):
+    n_bins_: Any
+    bin_edges_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_bins: int
+    encode: Literal["onehot", "onehot-dense", "ordinal"]
+    strategy: Literal["uniform", "quantile"]
+    n_jobs: int | None
+    random_state: Any
+    def __init__(
+        self,
+        n_bins: int = ...,
+        *,
+        encode: Literal["onehot", "onehot-dense", "ordinal"] = ...,
+        strategy: Literal["uniform", "quantile"] = ...,
+        n_jobs: int | None = ...,
+        random_state: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class Normalizer(Estimator):
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    norm: Literal["l1", "l2", "max"]
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        norm: Literal["l1", "l2", "max"] = ...,
+        *,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class Binarizer(Estimator):
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    threshold: float
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        *,
+        threshold: float = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class VarianceThreshold(Estimator):
+    variances_: Any
+    support_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    threshold: float
+    n_jobs: int | None
+    def __init__(
+        self,
+        threshold: float = ...,
+        *,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class SelectKBest(Estimator):
+    scores_: Any
+    support_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    k: Literal["all"] | int
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        k: Literal["all"] | int = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...

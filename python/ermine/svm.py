@@ -6,6 +6,8 @@ from ._models import (
     SVR,
     NuSVR,
     OneClassSVM,
+    LinearSVC,
+    LinearSVR,
 )
 
 __all__ = [
@@ -14,4 +16,6 @@ __all__ = [
     "SVR",
     "NuSVR",
     "OneClassSVM",
+    "LinearSVC",
+    "LinearSVR",
 ]

@@ -78,10 +78,7 @@ fn run(call: Call) -> Result<(), Failure> {
             let outcome = job.run(&ctx);
             progress.finish();
             let (fitted, report) = outcome?;
-            let saved = match &output {
-                Some(path) => Some(path.clone()),
-                None => None,
-            };
+            let saved = output.clone();
             if let Some(path) = &saved {
                 file::save(&fitted, path)?;
             }

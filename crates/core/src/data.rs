@@ -40,7 +40,7 @@ pub enum Row<'a> {
 
 impl<'a> X<'a> {
     pub fn dense(values: &'a [f64], cols: usize) -> Result<Self> {
-        if cols == 0 || values.len() % cols != 0 {
+        if cols == 0 || !values.len().is_multiple_of(cols) {
             return Err(Error::shape("x", format!("a multiple of {cols} values"), values.len()));
         }
         Ok(X::Dense(Dense { values, rows: values.len() / cols, cols }))

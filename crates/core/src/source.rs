@@ -255,7 +255,9 @@ impl Source for Disk {
         x.resize(n * width, 0.0);
         self.store.read_at((rows.start * width) as u64, x)?;
         // Target and weight leave first, then the rows close up in place.
-        (y.clear(), codes.clear(), weights.clear());
+        y.clear();
+        codes.clear();
+        weights.clear();
         for row in x.chunks_exact(width) {
             match self.shape.target {
                 TargetKind::None => {}

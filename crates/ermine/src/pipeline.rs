@@ -125,10 +125,8 @@ fn shift_row(error: Error, first: usize) -> Error {
 
 /// One block of rows through a transformer, without threads.
 fn transform_block(model: &dyn AnyModel, x: &X, sparse: bool) -> Result<OwnedX> {
-    if sparse {
-        if let Some(csr) = model.transform_sparse(x)? {
-            return Ok(OwnedX::Sparse(csr));
-        }
+    if sparse && let Some(csr) = model.transform_sparse(x)? {
+        return Ok(OwnedX::Sparse(csr));
     }
     let width = transform_width(model)?;
     let mut out = Matrix::zeros(x.rows(), width);

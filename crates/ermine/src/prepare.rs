@@ -298,7 +298,8 @@ impl Reduce for PresentMoments<'_> {
             }
         };
         for (j, moments) in stat.iter_mut().enumerate().filter(|(j, _)| self.features[*j] == Feature::Number) {
-            (present.clear(), weights.clear());
+            present.clear();
+            weights.clear();
             for i in 0..batch.rows() {
                 let value = x[i * batch.x.cols() + j];
                 if value.is_infinite() {

@@ -315,11 +315,11 @@ fn saved_and_loaded_is_the_same_and_damage_is_refused() {
         for at in (0..bytes.len()).step_by(bytes.len() / 200 + 1) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 1 << (at % 8);
-            if let Ok(model) = (entry.load)(&flipped) {
-                if model.cols() == COLS {
-                    for (output, _) in model.outputs().into_iter().filter(|(output, _)| *output != Output::Inverse) {
-                        drop(predict(&ctx(), &*model, &x.slice(0..5), output, entry.info.missing));
-                    }
+            if let Ok(model) = (entry.load)(&flipped)
+                && model.cols() == COLS
+            {
+                for (output, _) in model.outputs().into_iter().filter(|(output, _)| *output != Output::Inverse) {
+                    drop(predict(&ctx(), &*model, &x.slice(0..5), output, entry.info.missing));
                 }
             }
         }

@@ -216,7 +216,7 @@ impl Model for CategoricalModel {
 
     fn check(&self) -> Result<()> {
         let k = self.class_log_prior.len();
-        let table_fits = |table: &Vec<f64>| k > 0 && !table.is_empty() && table.len() % k == 0;
+        let table_fits = |table: &Vec<f64>| k > 0 && !table.is_empty() && table.len().is_multiple_of(k);
         let fits = !self.log_prob.is_empty()
             && self.log_prob.iter().all(table_fits)
             && self.counts.class.len() == k

@@ -81,11 +81,11 @@ impl Estimator for KMeans {
         let moments = reduce(ctx, data, &ColumnMoments { cols: shape.cols })?;
         let problem = Problem { data, params: self, moments };
         let given = ctx.start("init");
-        if let Some(given) = given {
-            if (given.rows, given.cols) != (k, shape.cols) {
-                let found = format!("{} x {}", given.rows, given.cols);
-                return Err(Error::shape("init", format!("{k} x {} centres", shape.cols), found));
-            }
+        if let Some(given) = given
+            && (given.rows, given.cols) != (k, shape.cols)
+        {
+            let found = format!("{} x {}", given.rows, given.cols);
+            return Err(Error::shape("init", format!("{k} x {} centres", shape.cols), found));
         }
         let starts = match (given, self.n_init, self.init) {
             (Some(_), _, _) | (_, Starts::Auto, Init::PlusPlus) => 1,
@@ -211,7 +211,7 @@ impl Problem<'_> {
             // First the leaf, by the sums of all leaves, then the row inside it.
             let masses = sweep(ctx, self.data, &Lower { centre: latest.as_deref(), leaf }, &mut nearest)?;
             let total: f64 = masses.iter().map(|(_, mass)| mass).sum();
-            let last = masses.iter().copied().filter(|(_, mass)| *mass > 0.0).next_back().unwrap_or((0, 0.0));
+            let last = masses.iter().copied().rfind(|(_, mass)| *mass > 0.0).unwrap_or((0, 0.0));
             let picks: Vec<(usize, f64)> = draws
                 .iter()
                 .map(|draw| {

@@ -298,10 +298,10 @@ impl Grower<'_> {
             .map(|&(c, g)| {
                 let mut best: Option<Best> = None;
                 for feature in self.group_of(g).filter(|&feature| self.allowed(&candidates[c], feature)) {
-                    if let Some(found) = self.feature(gradients, &candidates[c], feature) {
-                        if best.as_ref().is_none_or(|best| found.gain > best.gain) {
-                            best = Some(found);
-                        }
+                    if let Some(found) = self.feature(gradients, &candidates[c], feature)
+                        && best.as_ref().is_none_or(|best| found.gain > best.gain)
+                    {
+                        best = Some(found);
                     }
                 }
                 best
@@ -309,10 +309,10 @@ impl Grower<'_> {
             .collect();
         for ((c, _), found) in tasks.into_iter().zip(found) {
             let best = &mut candidates[c].best;
-            if let Some(found) = found {
-                if best.as_ref().is_none_or(|best| found.gain > best.gain) {
-                    *best = Some(found);
-                }
+            if let Some(found) = found
+                && best.as_ref().is_none_or(|best| found.gain > best.gain)
+            {
+                *best = Some(found);
             }
         }
     }

@@ -77,10 +77,10 @@ pub fn column(x: &X, j: usize) -> Vec<f64> {
         X::Sparse(_) => {
             let mut out = vec![0.0; x.rows()];
             for (i, row) in x.iter().enumerate() {
-                if let crate::core::Row::Sparse { columns, values } = row {
-                    if let Ok(at) = columns.binary_search(&(j as u32)) {
-                        out[i] = values[at];
-                    }
+                if let crate::core::Row::Sparse { columns, values } = row
+                    && let Ok(at) = columns.binary_search(&(j as u32))
+                {
+                    out[i] = values[at];
                 }
             }
             out

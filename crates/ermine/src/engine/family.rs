@@ -359,7 +359,8 @@ mod tests {
         let mean = Categorical::mean(&eta);
         for i in 0..3 {
             let (mut up, mut down) = (eta, eta);
-            (up[i] += 1e-5, down[i] -= 1e-5);
+            up[i] += 1e-5;
+            down[i] -= 1e-5;
             let slope = (Categorical::log_partition(&up) - Categorical::log_partition(&down)) / 2e-5;
             assert!((slope - mean[i]).abs() < 1e-9);
             for j in 0..3 {

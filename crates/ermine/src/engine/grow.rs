@@ -389,10 +389,10 @@ impl Grower<'_> {
         let tie = 1e-10 * hand.meter.weight() * hand.meter.impurity() + 8.0 * f64::EPSILON * hand.meter.gain().abs();
         let mut best: Option<Found> = None;
         let mut keep = |found: Option<Found>| {
-            if let Some(found) = found {
-                if best.as_ref().is_none_or(|best| found.score > best.score + tie) {
-                    best = Some(found);
-                }
+            if let Some(found) = found
+                && best.as_ref().is_none_or(|best| found.score > best.score + tie)
+            {
+                best = Some(found);
             }
         };
         if tried == cols && self.parallel && rows.len() * cols > LARGE {

@@ -237,10 +237,10 @@ fn search(objective: &dyn Objective, w: &[f64], value: f64, slope: f64, directio
             None => 2.5 * length,
             Some(high) => between(low, high),
         };
-        if let Some(high) = high {
-            if (high.0 - low.0).abs() <= 1e-14 * high.0.abs() {
-                break;
-            }
+        if let Some(high) = high
+            && (high.0 - low.0).abs() <= 1e-14 * high.0.abs()
+        {
+            break;
         }
     }
     // The best bracketed point still counts when it goes down.

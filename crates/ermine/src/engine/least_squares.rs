@@ -38,10 +38,10 @@ pub fn fit(data: &dyn Source, ctx: &Ctx, alpha: f64, intercept: bool) -> Result<
         crate::core::TargetKind::Real(targets) => targets,
         _ => return Err(Error::Data("least squares needs a target of numbers".into())),
     };
-    if shape.cols > shape.rows {
-        if let Some(batch) = data.memory().filter(|_| data.held().len() == shape.rows) {
-            return dual(&batch, alpha, intercept, ctx);
-        }
+    if shape.cols > shape.rows
+        && let Some(batch) = data.memory().filter(|_| data.held().len() == shape.rows)
+    {
+        return dual(&batch, alpha, intercept, ctx);
     }
     let gram = reduce(ctx, data, &CrossProducts { cols: shape.cols, targets })?;
     fit_gram(data, ctx, &gram, alpha, intercept)

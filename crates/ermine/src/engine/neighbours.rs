@@ -77,8 +77,8 @@ impl Metric {
 
     fn norm(&self) -> Option<Norm> {
         match *self {
-            Metric::Minkowski(p) if p == 1.0 => Some(Norm::One),
-            Metric::Minkowski(p) if p == 2.0 => Some(Norm::Two),
+            Metric::Minkowski(1.0) => Some(Norm::One),
+            Metric::Minkowski(2.0) => Some(Norm::Two),
             Metric::Minkowski(p) => Some(Norm::Power(p)),
             Metric::Chebyshev => Some(Norm::Largest),
             _ => None,
@@ -88,8 +88,8 @@ impl Metric {
     /// From what is compared to what is shown.
     fn shown(&self, raw: f64) -> f64 {
         match *self {
-            Metric::Minkowski(p) if p == 1.0 => raw,
-            Metric::Minkowski(p) if p == 2.0 => raw.sqrt(),
+            Metric::Minkowski(1.0) => raw,
+            Metric::Minkowski(2.0) => raw.sqrt(),
             Metric::Minkowski(p) => raw.powf(1.0 / p),
             Metric::Kernel(_) => raw.max(0.0).sqrt(),
             Metric::Chebyshev | Metric::Cosine => raw,
@@ -98,7 +98,7 @@ impl Metric {
 
     fn raw(&self, shown: f64) -> f64 {
         match *self {
-            Metric::Minkowski(p) if p == 2.0 => shown * shown,
+            Metric::Minkowski(2.0) => shown * shown,
             Metric::Minkowski(p) if p != 1.0 => shown.powf(p),
             Metric::Kernel(_) => shown * shown,
             _ => shown,
@@ -186,10 +186,10 @@ impl Best {
         let near = Near(distance, row);
         if self.heap.len() < self.k {
             self.heap.push(near);
-        } else if let Some(mut top) = self.heap.peek_mut() {
-            if near < *top {
-                *top = near;
-            }
+        } else if let Some(mut top) = self.heap.peek_mut()
+            && near < *top
+        {
+            *top = near;
         }
         if self.heap.len() == self.k {
             self.worst = self.heap.peek().map_or(f64::INFINITY, |top| top.0);

@@ -326,7 +326,7 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
     fn add(&self, stat: &mut Curvature, batch: &Batch) -> Result<()> {
         let p = self.centre.len();
         let stride = linalg::padded(p + 1);
-        if batch.first / block_rows(p) % self.every != 0 {
+        if !(batch.first / block_rows(p)).is_multiple_of(self.every) {
             return Ok(());
         }
         let (w, shift) = (&self.theta[..p], self.theta[p] - kernel::dot(self.centre, &self.theta[..p]));

@@ -235,11 +235,12 @@ fn working_set(
     let mut at = 0;
     while set.len() < fresh && sides.iter().any(|side| at < side.len()) {
         for side in &sides {
-            if let Some(&v) = side.get(at) {
-                if !taken[v] && set.len() < fresh {
-                    taken[v] = true;
-                    set.push(v);
-                }
+            if let Some(&v) = side.get(at)
+                && !taken[v]
+                && set.len() < fresh
+            {
+                taken[v] = true;
+                set.push(v);
             }
         }
         at += 1;

@@ -72,13 +72,13 @@ pub fn fit(
     let batch = data.in_memory(name, WHY_MEMORY)?;
     ctx.check()?;
     batch.x.check_finite(batch.first)?;
-    if let Reach::Count(k) = reach {
-        if k > batch.rows() {
-            return Err(Error::Data(format!(
-                "{name}: n_neighbors={k}, but there are only {} rows (n_samples)",
-                batch.rows()
-            )));
-        }
+    if let Reach::Count(k) = reach
+        && k > batch.rows()
+    {
+        return Err(Error::Data(format!(
+            "{name}: n_neighbors={k}, but there are only {} rows (n_samples)",
+            batch.rows()
+        )));
     }
     let known = match batch.y {
         Target::None => Known::Nothing,

@@ -9,10 +9,10 @@ pub(crate) fn column_values(x: &X, j: usize) -> Vec<f64> {
         X::Sparse(_) => {
             let mut out = vec![0.0; x.rows()];
             for (row, out) in x.iter().zip(&mut out) {
-                if let crate::core::Row::Sparse { columns, values } = row {
-                    if let Ok(at) = columns.binary_search(&(j as u32)) {
-                        *out = values[at];
-                    }
+                if let crate::core::Row::Sparse { columns, values } = row
+                    && let Ok(at) = columns.binary_search(&(j as u32))
+                {
+                    *out = values[at];
                 }
             }
             out

@@ -111,10 +111,10 @@ pub(super) fn order(a: f64, b: f64) -> Ordering {
 /// Number of a value among sorted levels.
 pub(super) fn find(levels: &[f64], value: f64) -> Option<usize> {
     // Codes 0..k are their own number.
-    if let Some(code) = small(value) {
-        if levels.get(code) == Some(&value) {
-            return Some(code);
-        }
+    if let Some(code) = small(value)
+        && levels.get(code) == Some(&value)
+    {
+        return Some(code);
     }
     levels.binary_search_by(|level| order(*level, value)).ok()
 }

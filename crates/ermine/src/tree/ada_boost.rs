@@ -111,7 +111,9 @@ impl Estimator for AdaBoostClassifier {
                 if perfect { 1.0 } else { self.learning_rate * (((1.0 - error) / error).ln() + (k as f64 - 1.0).ln()) };
             bound *= 2.0 * (error * (1.0 - error)).sqrt();
             rounds.members.push(member);
-            (alphas.push(alpha), errors.push(error), bounds.push(bound));
+            alphas.push(alpha);
+            errors.push(error);
+            bounds.push(bound);
             ctx.progress(Progress {
                 what: "adaboost",
                 step: round + 1,

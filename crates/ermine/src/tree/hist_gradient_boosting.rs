@@ -699,7 +699,7 @@ impl Model for BoostingModel {
             (Loss::Binary | Loss::Softmax, _) | (_, 1..) => 0,
             _ => 1,
         };
-        if scores == 0 || self.baseline.len() != scores || self.trees.len() % scores != 0 || self.cols == 0 {
+        if scores == 0 || self.baseline.len() != scores || !self.trees.len().is_multiple_of(scores) || self.cols == 0 {
             return Err(Error::Data("the stored boosting does not fit together".into()));
         }
         check_trees(&self.trees, self.cols, 1)

@@ -106,7 +106,7 @@ pub fn dot(tree: &Tree, names: &Names, classes: bool, depth: usize) -> String {
     let mut stack = vec![(0, 0)];
     while let Some((at, level)) = stack.pop() {
         let value = &values[at * k..(at + 1) * k];
-        let mut label = quote(&format!("{}", names.value(value, classes))) + &format!("\\n{} rows", short(weights[at]));
+        let mut label = quote(&names.value(value, classes).to_string()) + &format!("\\n{} rows", short(weights[at]));
         let split = tree.split(at).filter(|_| level < depth);
         if let Some((split, left)) = &split {
             label = quote(&names.question(split, true)) + "\\n" + &label;
