@@ -114,7 +114,8 @@ class Estimator(BaseEstimator):
             if X.shape[0] > 1:
                 raise
             raise ValueError(f"{error} (n_samples=1)") from None
-        for name, value in rows.items():
+        # Names without the trailing underscore are for steps of a pipeline, not for people.
+        for name, value in ((name, value) for name, value in rows.items() if name.endswith("_")):
             setattr(self, name, value)
         self._restore(model, FitLog(log), seed=seed, rows=X.shape[0])
         if not self.fit_log_.converged and override is None:
@@ -264,6 +265,8 @@ class Estimator(BaseEstimator):
         tags.input_tags.positive_only = info["non_negative"]
         pairwise = ("kernel", "metric", "affinity")
         tags.input_tags.pairwise = any(getattr(self, name, None) == "precomputed" for name in pairwise)
+        # Categories and nothing else: not the trees, which take them beside numbers.
+        tags.input_tags.categorical = info["categories"] and info["task"] == "Transformation" or type(self).__name__ == "CategoricalNB"
         tags.target_tags.multi_output = info["multi_target"]
         tags.target_tags.positive_only = info["positive_target"]
         return tags
@@ -420,6 +423,8 @@ class Classifier(ClassifierMixin, Estimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
+        # Counts and categories are a poor description of the numbers that checks are made of.
+        tags.classifier_tags.poor_score = self._info["module"] == "naive_bayes" and type(self).__name__ != "GaussianNB"
         return tags
 
 
@@ -663,7 +668,7 @@ class Encodes:
     def _validated(self, X, reset):
         X = validate_data(self, X, reset=reset, **{**self._checks(), "dtype": None, "order": None})
         if X.dtype.kind in "fiub" and (reset or self._levels is None):
-            X = X.astype(np.float64, order="C", copy=False)
+            X = X.astype(np.float64, copy=False) if sp.issparse(X) else X.astype(np.float64, order="C", copy=False)
             if reset:
                 self._levels = None
                 self.categories_ = [np.unique(column) for column in (X.toarray() if sp.issparse(X) else X).T]

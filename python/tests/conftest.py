@@ -1,6 +1,7 @@
 """What the tests share."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,21 @@ from ermine import _models
 
 CLASSES = [getattr(_models, name) for name in _models.__all__]
 PEERS = dict(all_estimators())
+
+
+# What is known not to hold yet, one test a line with the reason in front; each line is work to do, not a licence.
+KNOWN = {}
+for line in (Path(__file__).parent / "known_failures.txt").read_text().splitlines():
+    if line and not line.startswith("#"):
+        test, _, reason = line.partition("  # ")
+        KNOWN[test.strip()] = reason
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        name = item.nodeid.split("/")[-1]
+        if name in KNOWN:
+            item.add_marker(pytest.mark.xfail(reason=KNOWN[name], strict=False))
 
 
 def of_task(*tasks):
@@ -32,6 +48,8 @@ def data_for(cls, n=80, p=4, seed=0):
         X, y = make_blobs(n, p, centers=3, random_state=seed)
     if cls._info["non_negative"]:
         X = np.abs(X)
+    if cls.__name__ == "CategoricalNB":
+        X = X.round()
     if task == "Regression" and cls._info["positive_target"]:
         y = np.abs(y) + 0.1
     del rng

@@ -24,7 +24,8 @@ def answers(model, X):
     found = []
     for name in ("predict", "predict_proba", "decision_function", "transform", "score_samples"):
         if hasattr(model, name):
-            found.append(np.asarray(getattr(model, name)(X)))
+            answer = getattr(model, name)(X)
+            found.append(answer.toarray() if hasattr(answer, "toarray") else np.asarray(answer))
     if hasattr(model, "kneighbors"):
         found.extend(model.kneighbors(X))
     return found or [np.asarray(getattr(model, name)) for name in ("labels_", "embedding_") if hasattr(model, name)]
