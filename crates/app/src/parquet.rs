@@ -13,6 +13,7 @@
 use std::{
     fs::File,
     ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -804,7 +805,9 @@ impl Cursor {
             match &mut self.reader {
                 None => part.extend_missing(take),
                 Some(reader) => {
-                    let count = part.extend(reader, wanted.meaning, take, &source.na);
+                    // Some damage in a page makes the decoders panic; what they leave behind is not used again.
+                    let work = AssertUnwindSafe(|| part.extend(reader, wanted.meaning, take, &source.na));
+                    let count = catch_unwind(work).unwrap_or_else(|_| Err("its values are damaged".into()));
                     let count = count.map_err(|problem| source.column_problem(wanted, problem))?;
                     if count < take {
                         let problem = format!("{} values are missing at the end of a row group", take - count);

@@ -10,7 +10,7 @@ use ::parquet::{
         Int32Type, Int64Type, Int96, Int96Type,
     },
     file::{
-        properties::{WriterProperties, WriterVersion},
+        properties::{EnabledStatistics, WriterProperties, WriterVersion},
         writer::{SerializedColumnWriter, SerializedFileWriter},
     },
     schema::parser::parse_message_type,
@@ -919,6 +919,35 @@ fn parquet_nulls_stay_in_their_rows_across_batches_pages_and_groups() {
         }
         for chunk_bytes in [1000, 77_777, 1 << 20] {
             assert_eq!(streamed(&path, &ReadOptions::default(), &table.schema(), chunk_bytes).as_ref(), Ok(&table));
+        }
+    }
+}
+
+#[test]
+fn damaged_parquet_is_refused_or_read() {
+    let folder = Folder::new();
+    let columns = [
+        ("optional int64 i;", Stored::Int64((0..20).map(|row| (row % 3 > 0).then_some(row)).collect())),
+        ("optional binary s (STRING);", Stored::strings((0..20).map(|row| ["a", "b", "c"].get(row % 4).copied()))),
+        ("required double x;", Stored::Double((0..20).map(|row| Some(f64::from(row))).collect())),
+    ];
+    for dictionary in [true, false] {
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(dictionary)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_compression(Compression::SNAPPY);
+        let path = parquet_file_with(&folder, properties.build(), &columns, 20, 20);
+        let bytes = std::fs::read(&path).expect("bytes");
+        let read = |bytes: &[u8]| parquet::read_bytes("-", bytes, &ReadOptions::default());
+        assert!(read(&bytes).is_ok());
+        for place in 0..bytes.len() {
+            assert!(read(&bytes[..place]).is_err());
+            for change in [0x01, 0x80, 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[place] ^= change;
+                // Any answer will do; a panic would end the test.
+                let _ = read(&bytes);
+            }
         }
     }
 }
