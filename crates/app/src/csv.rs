@@ -388,7 +388,7 @@ impl<'a> Cursor<'a> {
     fn jump(&mut self, pos: usize) {
         self.pos = pos;
         self.block = pos;
-        self.ends = ends(self.data, pos, self.delimiter);
+        self.ends = find_two(self.data, pos, self.delimiter, b'\n');
     }
 
     fn at_end(&self) -> bool {
@@ -403,7 +403,7 @@ impl<'a> Cursor<'a> {
             if self.block >= self.data.len() {
                 return self.data.len();
             }
-            self.ends = ends(self.data, self.block, self.delimiter);
+            self.ends = find_two(self.data, self.block, self.delimiter, b'\n');
         }
         let end = self.block + self.ends.trailing_zeros() as usize;
         self.ends &= self.ends - 1;
@@ -415,7 +415,8 @@ impl<'a> Cursor<'a> {
     fn field(&mut self) -> Result<Span, Box<Fault>> {
         let start = self.pos;
         // Blanks and quotes are at the very bottom of ASCII.
-        if start < self.data.len() && self.data[start] <= b'"' && self.begins_with_quote() {
+        if start < self.data.len() && self.data[start] <= b'"' && (self.data[start] == b'"' || self.begins_with_quote())
+        {
             return self.quoted_field();
         }
         let end = self.next_end();
@@ -455,7 +456,7 @@ impl<'a> Cursor<'a> {
         let mut doubled = false;
         self.unquoted.clear();
         let close = loop {
-            let Some(quote) = memchr(b'"', &data[from..]).map(|offset| from + offset) else {
+            let Some(quote) = next_quote(data, from) else {
                 return Err(Box::new(Fault::new(open, "a quote opens a field here and is never closed")));
             };
             if data.get(quote + 1) != Some(&b'"') {
@@ -534,38 +535,37 @@ fn trim(field: &[u8]) -> &[u8] {
     field
 }
 
-/// One bit for each delimiter and newline among 64 bytes.
+/// One bit for each of 64 bytes that is `a` or `b`.
 #[inline]
-fn ends(data: &[u8], from: usize, delimiter: u8) -> u64 {
+fn find_two(data: &[u8], from: usize, a: u8, b: u8) -> u64 {
     if let Some(bytes) = data.get(from..from + 64).and_then(|bytes| bytes.first_chunk()) {
-        return ends_of(bytes, delimiter);
+        return find_two_of(bytes, a, b);
     }
     let mut padded = [0; 64];
     let tail = data.get(from..).unwrap_or_default();
     padded[..tail.len()].copy_from_slice(tail);
-    ends_of(&padded, delimiter)
+    let mask = find_two_of(&padded, a, b);
+    if tail.is_empty() { 0 } else { mask & (u64::MAX >> (64 - tail.len())) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn ends_of(bytes: &[u8; 64], delimiter: u8) -> u64 {
+fn find_two_of(bytes: &[u8; 64], a: u8, b: u8) -> u64 {
     // SAFETY: SSE2 is part of x86-64.
-    unsafe { ends_by_sse2(bytes, delimiter) }
+    unsafe { find_two_by_sse2(bytes, a, b) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2")]
 #[inline]
-fn ends_by_sse2(bytes: &[u8; 64], delimiter: u8) -> u64 {
+fn find_two_by_sse2(bytes: &[u8; 64], a: u8, b: u8) -> u64 {
     use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8};
     let word = |at: usize| i64::from_le_bytes(*bytes[at..].first_chunk().unwrap_or(&[0; 8]));
     let mut mask = 0;
     for quarter in 0..4 {
         let bytes = _mm_set_epi64x(word(16 * quarter + 8), word(16 * quarter));
-        let found = _mm_or_si128(
-            _mm_cmpeq_epi8(bytes, _mm_set1_epi8(delimiter as i8)),
-            _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\n' as i8)),
-        );
+        let found =
+            _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(a as i8)), _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b as i8)));
         mask |= u64::from(_mm_movemask_epi8(found) as u32) << (16 * quarter);
     }
     mask
@@ -573,13 +573,13 @@ fn ends_by_sse2(bytes: &[u8; 64], delimiter: u8) -> u64 {
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-fn ends_of(bytes: &[u8; 64], delimiter: u8) -> u64 {
-    ends_by_words(bytes, delimiter)
+fn find_two_of(bytes: &[u8; 64], a: u8, b: u8) -> u64 {
+    find_two_by_words(bytes, a, b)
 }
 
 /// The same eight bytes at a time, for any processor.
 #[cfg(any(test, not(target_arch = "x86_64")))]
-fn ends_by_words(bytes: &[u8; 64], delimiter: u8) -> u64 {
+fn find_two_by_words(bytes: &[u8; 64], a: u8, b: u8) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     // The high bit of every byte that is zero.
     let zeros = |word: u64| !(((word & LOW) + LOW) | word | LOW);
@@ -587,11 +587,20 @@ fn ends_by_words(bytes: &[u8; 64], delimiter: u8) -> u64 {
     let mut mask = 0;
     for (place, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
         let word = u64::from_le_bytes(*eight);
-        let found = zeros(word ^ repeat(delimiter)) | zeros(word ^ repeat(b'\n'));
+        let found = zeros(word ^ repeat(a)) | zeros(word ^ repeat(b));
         // Gathers the eight high bits in one byte, the first in the lowest place.
         mask |= ((found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * place);
     }
     mask
+}
+
+/// The next quote from `from` on. Quotes are either near or rare.
+#[inline]
+fn next_quote(data: &[u8], from: usize) -> Option<usize> {
+    match find_two(data, from, b'"', b'"') {
+        0 => memchr(b'"', data.get(from + 64..)?).map(|offset| from + 64 + offset),
+        near => Some(from + near.trailing_zeros() as usize),
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -599,6 +608,10 @@ fn ends_by_words(bytes: &[u8; 64], delimiter: u8) -> u64 {
 
 /// Whether a quote found outside quotes opens a field: only blanks lie between it and a delimiter or newline.
 fn opens(data: &[u8], quote: usize, delimiter: u8) -> bool {
+    // Nearly always a delimiter or newline is right before it.
+    if quote > 0 && (data[quote - 1] == delimiter || data[quote - 1] == b'\n') {
+        return true;
+    }
     let blank = |byte: &&u8| matches!(byte, b' ' | b'\t') && **byte != delimiter;
     match data[..quote].iter().rev().find(|byte| !blank(byte)) {
         None => true,
@@ -617,7 +630,8 @@ fn walk_quotes(
     mut outside: impl FnMut(usize, usize) -> bool,
 ) -> bool {
     let (mut pos, mut begin) = (from, from);
-    while let Some(quote) = memchr(b'"', &data[pos..to]).map(|offset| pos + offset) {
+    let stretch = &data[..to];
+    while let Some(quote) = next_quote(stretch, pos) {
         pos = quote + 1;
         if !inside {
             inside = opens(data, quote, delimiter);
@@ -1466,7 +1480,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_of_finding_ends_agree() {
+    fn both_ways_of_finding_bytes_agree() {
         let mut bytes = [b'x'; 64];
         let mut state = 1_u64;
         for _ in 0..2000 {
@@ -1474,9 +1488,9 @@ mod tests {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 *byte = *b",\nx\x00\xff-\x0b\x8c".get((state >> 61) as usize).unwrap_or(&b'y');
             }
-            assert_eq!(ends_of(&bytes, b','), ends_by_words(&bytes, b','));
+            assert_eq!(find_two_of(&bytes, b',', b'\n'), find_two_by_words(&bytes, b',', b'\n'));
             let expected = bytes.iter().rev().fold(0, |mask, byte| mask << 1 | u64::from(matches!(byte, b',' | b'\n')));
-            assert_eq!(ends_of(&bytes, b','), expected);
+            assert_eq!(find_two_of(&bytes, b',', b'\n'), expected);
         }
     }
 

@@ -5,67 +5,69 @@
 //! and the user's own markers are missing; `NA` is not, because the file could have said null. A schema or an override
 //! that asks for another kind than the natural one gets it if every value can be read that way.
 //!
-//! Not done: nested columns, times of day, durations, raw bytes that are not UTF-8.
+//! Types are those of Parquet itself. What only the note of another library beside the schema tells is not known here:
+//! a duration is the number that is stored.
+//!
+//! Not done: nested columns, times of day, raw bytes that are not UTF-8, Brotli and LZO.
 
 use std::{
     fs::File,
-    io::Write,
+    ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use arrow_array::{
-    Array, ArrowPrimitiveType, RecordBatch,
-    cast::AsArray,
-    types::{
-        Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
-        Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-        TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-    },
-};
-use arrow_schema::{DataType, TimeUnit};
+use bytes::Bytes;
 use ermine_core::error::{Error, Result};
 use parquet::{
-    arrow::{
-        ProjectionMask,
-        arrow_reader::{
-            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-        },
+    basic::{Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical},
+    column::{
+        page::PageReader,
+        reader::{ColumnReader, ColumnReaderImpl, get_column_reader},
     },
+    data_type::{ByteArrayType, DataType},
     errors::ParquetError,
+    file::{
+        metadata::{ParquetMetaData, ParquetMetaDataReader},
+        serialized_reader::SerializedPageReader,
+    },
+    schema::types::Type,
 };
 use rayon::prelude::*;
 
 use crate::table::{
-    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, Places, ReadOptions, SAMPLE_ROWS, Scan,
-    Schema, Strings, Table, Tally, Text, TextEvidence, UNSEEN,
+    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, ReadOptions, SAMPLE_ROWS, Scan, Schema,
+    Strings, Table, Tally, Text, TextEvidence, UNSEEN, position,
 };
 
-const BATCH_ROWS: usize = 1 << 15;
+/// Rows decoded at once: enough to forget the calls, few enough to stay in the cache.
+const BATCH_ROWS: usize = 1 << 12;
 
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
     let path = path.as_ref();
-    read_file(&Source::open(path, path, options, options.schema.as_ref())?)
+    read_file(&Source::open(path, Input::File(path.into()), options, options.schema.as_ref())?)
 }
 
 /// Reads a file that is in memory already; `path` is for messages.
 pub fn read_bytes(path: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -> Result<Table> {
-    let path = path.as_ref();
-    let failed = |error: std::io::Error| Error::io(path, "read", &error);
-    let mut copy = tempfile::NamedTempFile::new().map_err(failed)?;
-    copy.write_all(bytes).map_err(failed)?;
-    read_file(&Source::open(path, copy.path(), options, options.schema.as_ref())?)
+    let input = Input::Bytes(Bytes::copy_from_slice(bytes));
+    read_file(&Source::open(path.as_ref(), input, options, options.schema.as_ref())?)
 }
 
 fn read_file(source: &Source) -> Result<Table> {
-    let groups = source.metadata.metadata().num_row_groups();
+    let groups = source.metadata.num_row_groups();
     // A file of few row groups is divided by columns as well.
     let bundles = source.bundles(rayon::current_num_threads().div_ceil(groups.max(1)));
     let tasks: Vec<(usize, &[usize])> =
         (0..groups).flat_map(|group| bundles.iter().map(move |bundle| (group, bundle.as_slice()))).collect();
     let parts = tasks.into_par_iter().map(|(group, bundle)| {
-        let mut parts: Vec<Part> = bundle.iter().map(|&column| source.columns[column].part()).collect();
-        for batch in source.reader(vec![group], bundle, BATCH_ROWS)? {
-            source.decode(bundle, &batch.map_err(|error| source.error(&error.into()))?, &mut parts)?;
+        let handle = source.handle()?;
+        let mut parts = Vec::with_capacity(bundle.len());
+        for &place in bundle {
+            let mut part = source.columns[place].part();
+            Cursor::new(place, group..group + 1).read(source, &handle, usize::MAX, &mut part)?;
+            parts.push(part);
         }
         Ok(parts)
     });
@@ -75,7 +77,6 @@ fn read_file(source: &Source) -> Result<Table> {
             columns[column].push(part);
         }
     }
-    let columns: Vec<Vec<Part>> = columns;
     let named = source.columns.par_iter().zip(columns).map(|(wanted, parts)| {
         let column = source.finish(wanted, parts, 0)?;
         Ok((wanted.name.clone(), column))
@@ -93,7 +94,7 @@ pub fn stream(
     mut each: impl FnMut(Table) -> Result<()>,
 ) -> Result<usize> {
     let path = path.as_ref();
-    let source = Source::open(path, path, options, Some(schema))?;
+    let source = Source::open(path, Input::File(path.into()), options, Some(schema))?;
     let mut batches = Batches::new(&source, chunk_bytes)?;
     let mut rows = 0;
     while let Some(parts) = batches.next()? {
@@ -111,7 +112,7 @@ pub fn stream(
 /// Like [`crate::csv::scan`].
 pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
     let path = path.as_ref();
-    let source = Source::open(path, path, options, None)?;
+    let source = Source::open(path, Input::File(path.into()), options, None)?;
     let mut batches = Batches::new(&source, 16 << 20)?;
     struct State {
         tally: Tally,
@@ -184,17 +185,29 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
 struct Source {
     /// For messages.
     path: PathBuf,
-    file: PathBuf,
-    metadata: ArrowReaderMetadata,
+    input: Input,
+    metadata: ParquetMetaData,
     columns: Vec<Wanted>,
     na: Na,
     markers: Vec<String>,
 }
 
+enum Input {
+    File(PathBuf),
+    Bytes(Bytes),
+}
+
+/// An input to read from. For one thread at a time: readers of one file share its position.
+enum Handle {
+    File(Arc<File>),
+    Bytes(Arc<Bytes>),
+}
+
 struct Wanted {
     name: String,
-    /// Place among the columns of the file.
-    root: usize,
+    /// Place among the chunks of a row group.
+    leaf: usize,
+    meaning: Meaning,
     natural: Kind,
     target: Target,
 }
@@ -217,17 +230,27 @@ impl Wanted {
 }
 
 impl Source {
-    fn open(path: &Path, file: &Path, options: &ReadOptions, schema: Option<&Schema>) -> Result<Source> {
-        let opened = File::open(file).map_err(|error| Error::io(path, "open", &error))?;
-        let metadata = ArrowReaderMetadata::load(&opened, ArrowReaderOptions::new())
-            .map_err(|error| Error::format(path, None, format!("not a readable Parquet file: {error}")))?;
+    fn open(path: &Path, input: Input, options: &ReadOptions, schema: Option<&Schema>) -> Result<Source> {
+        let parser = ParquetMetaDataReader::new();
+        let metadata = match &input {
+            Input::File(file) => {
+                parser.parse_and_finish(&File::open(file).map_err(|error| Error::io(path, "open", &error))?)
+            }
+            Input::Bytes(bytes) => parser.parse_and_finish(bytes),
+        };
+        let metadata = metadata
+            .map_err(|error| Error::format(path, None, format!("not a readable Parquet file: {}", reason(error))))?;
         let markers = options.all_na(schema);
         let na = Na::new(&markers);
-        let mut source = Source { path: path.into(), file: file.into(), metadata, columns: Vec::new(), na, markers };
+        let descriptor = metadata.file_metadata().schema_descr();
+        let fields = descriptor.root_schema().get_fields().to_vec();
+        let mut leaves = vec![0; fields.len()];
+        for leaf in 0..descriptor.num_columns() {
+            leaves[descriptor.get_column_root_idx(leaf)] = leaf;
+        }
+        let mut source = Source { path: path.into(), input, metadata, columns: Vec::new(), na, markers };
 
-        let fields = source.metadata.schema().fields().clone();
-        let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
-        let places = Places::of_names(&names);
+        let names: Vec<String> = fields.iter().map(|field| field.name().to_string()).collect();
         let schema = match (schema, &options.columns) {
             (Some(schema), Some(wanted)) => Some(schema.select(wanted)?),
             (schema, _) => schema.cloned(),
@@ -238,17 +261,17 @@ impl Source {
             (None, None) => names.clone(),
         };
         for name in options.kinds.keys() {
-            places.of(name)?;
+            position(&names, name)?;
         }
         for (place, name) in wanted.into_iter().enumerate() {
-            let root = places.of(&name).map_err(|error| match &schema {
+            let root = position(&names, &name).map_err(|error| match &schema {
                 Some(_) => error.hint(format!("{} needs all columns of the schema", path.display())),
                 None => error,
             })?;
-            let data_type = fields[root].data_type();
-            let natural = natural_kind(data_type).ok_or_else(|| {
+            let meaning = Meaning::of(&fields[root]).ok_or_else(|| {
+                let its_type = type_name(&fields[root]);
                 source
-                    .problem(format!("column '{name}' has type {data_type}, which cannot be a column of a table"))
+                    .problem(format!("column '{name}' has type {its_type}, which cannot be a column of a table"))
                     .hint("leave the column out, or flatten it before")
             })?;
             let target = match (&schema, options.kinds.get(&name)) {
@@ -256,7 +279,7 @@ impl Source {
                 (None, Some(kind)) => Target::Kind(*kind),
                 (None, None) => Target::Natural,
             };
-            source.columns.push(Wanted { name, root, natural, target });
+            source.columns.push(Wanted { name, leaf: leaves[root], meaning, natural: meaning.kind(), target });
         }
         Ok(source)
     }
@@ -265,37 +288,58 @@ impl Source {
         Error::format(&self.path, None, problem)
     }
 
-    fn error(&self, error: &ParquetError) -> Error {
-        self.problem(error.to_string())
-    }
-
     /// The wanted columns in about `count` parts.
     fn bundles(&self, count: usize) -> Vec<Vec<usize>> {
         let mut places: Vec<usize> = (0..self.columns.len()).collect();
-        // Batches have their columns in the order of the file.
-        places.sort_by_key(|&place| self.columns[place].root);
+        // Neighbours in the file are read one after the other.
+        places.sort_by_key(|&place| self.columns[place].leaf);
         places.chunks(places.len().div_ceil(count.max(1)).max(1)).map(<[usize]>::to_vec).collect()
     }
 
-    fn reader(&self, groups: Vec<usize>, bundle: &[usize], batch: usize) -> Result<ParquetRecordBatchReader> {
-        // Every reader has its own file: clones of one would share its position.
-        let file = File::open(&self.file).map_err(|error| Error::io(&self.path, "open", &error))?;
-        let roots = bundle.iter().map(|&place| self.columns[place].root);
-        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), roots);
-        ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
-            .with_row_groups(groups)
-            .with_projection(mask)
-            .with_batch_size(batch)
-            .build()
-            .map_err(|error| self.error(&error))
+    fn handle(&self) -> Result<Handle> {
+        Ok(match &self.input {
+            Input::File(path) => {
+                Handle::File(Arc::new(File::open(path).map_err(|error| Error::io(&self.path, "open", &error))?))
+            }
+            Input::Bytes(bytes) => Handle::Bytes(Arc::new(bytes.clone())),
+        })
     }
 
-    fn decode(&self, bundle: &[usize], batch: &RecordBatch, parts: &mut [Part]) -> Result<()> {
-        for ((&place, array), part) in bundle.iter().zip(batch.columns()).zip(parts) {
-            part.extend(array, &self.na)
-                .map_err(|problem| self.problem(format!("column '{}': {problem}", self.columns[place].name)))?;
+    fn group_rows(&self, group: usize) -> usize {
+        usize::try_from(self.metadata.row_group(group).num_rows()).unwrap_or(0)
+    }
+
+    fn column_reader(&self, handle: &Handle, group: usize, wanted: &Wanted) -> Result<ColumnReader> {
+        let rows = self.group_rows(group);
+        let chunk = self.metadata.row_group(group).columns().get(wanted.leaf);
+        let negative = |offset: i64| offset < 0;
+        let chunk = chunk
+            .filter(|chunk| {
+                !negative(chunk.data_page_offset())
+                    && !negative(chunk.compressed_size())
+                    && !chunk.dictionary_page_offset().is_some_and(negative)
+            })
+            .ok_or_else(|| self.column_problem(wanted, "its place in the file is not valid"))?;
+        if let codec @ (Compression::BROTLI(_) | Compression::LZO) = chunk.compression() {
+            let name = if codec == Compression::LZO { "LZO" } else { "Brotli" };
+            return Err(self
+                .column_problem(wanted, format!("compressed with {name}, which is not supported"))
+                .hint("write the file with zstd, snappy, gzip, lz4 or no compression"));
         }
-        Ok(())
+        let pages: parquet::errors::Result<Box<dyn PageReader>> = match handle {
+            Handle::File(file) => {
+                SerializedPageReader::new(file.clone(), chunk, rows, None).map(|pages| Box::new(pages) as _)
+            }
+            Handle::Bytes(bytes) => {
+                SerializedPageReader::new(bytes.clone(), chunk, rows, None).map(|pages| Box::new(pages) as _)
+            }
+        };
+        let pages = pages.map_err(|error| self.column_problem(wanted, reason(error)))?;
+        Ok(get_column_reader(chunk.column_descr_ptr(), pages))
+    }
+
+    fn column_problem(&self, wanted: &Wanted, problem: impl std::fmt::Display) -> Error {
+        self.problem(format!("column '{}': {problem}", wanted.name))
     }
 
     /// The column that was asked for; `row` is the number of rows before it.
@@ -370,22 +414,109 @@ impl Source {
     }
 }
 
-fn natural_kind(data_type: &DataType) -> Option<Kind> {
-    Some(match data_type {
-        DataType::Boolean => Kind::Boolean,
-        DataType::Date32 | DataType::Date64 => Kind::Date,
-        DataType::Timestamp(..) => Kind::DateTime,
-        DataType::Utf8
-        | DataType::LargeUtf8
-        | DataType::Utf8View
-        | DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView => Kind::Category,
-        DataType::Dictionary(_, values) => natural_kind(values).filter(|kind| *kind == Kind::Category)?,
-        DataType::Null => Kind::Number,
-        numeric if numeric.is_numeric() => Kind::Number,
-        _ => return None,
-    })
+/// What went wrong, without the name of the library before it.
+fn reason(error: ParquetError) -> String {
+    match error {
+        ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// What a stored value stands for.
+#[derive(Clone, Copy, PartialEq)]
+enum Meaning {
+    /// A column without a type: nothing but nulls.
+    Null,
+    Boolean,
+    /// As it is stored.
+    Number,
+    Unsigned,
+    HalfFloat,
+    /// Divided by this, not multiplied by the inverse: then 12.34 is the number that the text 12.34 is.
+    Decimal(f64),
+    Days,
+    /// So many in a second.
+    Ticks(f64),
+    Nanoseconds,
+    Text,
+}
+
+impl Meaning {
+    /// `None` where a value cannot be a cell of a table.
+    fn of(field: &Type) -> Option<Meaning> {
+        let about = field.get_basic_info();
+        if !field.is_primitive() || (about.has_repetition() && about.repetition() == Repetition::REPEATED) {
+            return None;
+        }
+        let decimal = |scale: i32| Some(Meaning::Decimal(10_f64.powi(scale)));
+        let logical = about.logical_type_ref();
+        if let Some(LogicalType::Unknown) = logical {
+            return Some(Meaning::Null);
+        }
+        let physical = field.get_physical_type();
+        match (physical, logical, about.converted_type()) {
+            (Physical::BOOLEAN, ..) => Some(Meaning::Boolean),
+            (Physical::FLOAT | Physical::DOUBLE, ..) => Some(Meaning::Number),
+            (Physical::INT96, ..) => Some(Meaning::Nanoseconds),
+            (_, Some(LogicalType::Decimal(decimals)), _) => decimal(decimals.scale),
+            (_, None, ConvertedType::DECIMAL) => decimal(field.get_scale()),
+            (Physical::INT32 | Physical::INT64, Some(logical), _) => match logical {
+                LogicalType::Integer(integer) if integer.is_signed => Some(Meaning::Number),
+                LogicalType::Integer(_) => Some(Meaning::Unsigned),
+                LogicalType::Date => Some(Meaning::Days),
+                LogicalType::Timestamp(stamp) => Some(match stamp.unit {
+                    TimeUnit::MILLIS => Meaning::Ticks(1e3),
+                    TimeUnit::MICROS => Meaning::Ticks(1e6),
+                    TimeUnit::NANOS => Meaning::Nanoseconds,
+                }),
+                _ => None,
+            },
+            (Physical::INT32 | Physical::INT64, None, converted) => match converted {
+                ConvertedType::NONE
+                | ConvertedType::INT_8
+                | ConvertedType::INT_16
+                | ConvertedType::INT_32
+                | ConvertedType::INT_64 => Some(Meaning::Number),
+                ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64 => {
+                    Some(Meaning::Unsigned)
+                }
+                ConvertedType::DATE => Some(Meaning::Days),
+                ConvertedType::TIMESTAMP_MILLIS => Some(Meaning::Ticks(1e3)),
+                ConvertedType::TIMESTAMP_MICROS => Some(Meaning::Ticks(1e6)),
+                _ => None,
+            },
+            (Physical::BYTE_ARRAY, ..) => Some(Meaning::Text),
+            (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Float16), _) => Some(Meaning::HalfFloat),
+            (Physical::FIXED_LEN_BYTE_ARRAY, ..) => None,
+        }
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Meaning::Null | Meaning::Number | Meaning::Unsigned | Meaning::HalfFloat | Meaning::Decimal(_) => {
+                Kind::Number
+            }
+            Meaning::Boolean => Kind::Boolean,
+            Meaning::Days => Kind::Date,
+            Meaning::Ticks(_) | Meaning::Nanoseconds => Kind::DateTime,
+            Meaning::Text => Kind::Category,
+        }
+    }
+}
+
+/// For messages about columns that cannot be read.
+fn type_name(field: &Type) -> String {
+    let about = field.get_basic_info();
+    match (about.logical_type_ref(), about.converted_type()) {
+        (Some(LogicalType::List), _) | (_, ConvertedType::LIST) => "List".into(),
+        (Some(LogicalType::Map), _) | (_, ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE) => "Map".into(),
+        _ if !field.is_primitive() => "Struct".into(),
+        _ if about.has_repetition() && about.repetition() == Repetition::REPEATED => "List".into(),
+        (Some(LogicalType::Time(_)), _) | (_, ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS) => "Time".into(),
+        (Some(LogicalType::Uuid), _) => "UUID".into(),
+        (_, ConvertedType::INTERVAL) => "Interval".into(),
+        _ => field.get_physical_type().to_string(),
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -480,199 +611,255 @@ impl Part {
         whole
     }
 
-    fn extend(&mut self, array: &dyn Array, na: &Na) -> Result<(), String> {
-        match self {
-            Part::Boolean(values) => values.extend(array.as_boolean().iter()),
-            Part::Values(_, values) => {
+    /// Adds up to `rows` rows; gives how many there were.
+    fn extend(&mut self, reader: &mut ColumnReader, meaning: Meaning, rows: usize, na: &Na) -> Result<usize, String> {
+        match (self, reader) {
+            (Part::Boolean(all), ColumnReader::BoolColumnReader(reader)) => {
+                pull(reader, rows, |present, values| spread(all, present, values, None, |&value| Some(value)))
+            }
+            (Part::Strings(codes, levels), ColumnReader::ByteArrayColumnReader(reader)) => {
+                extend_strings(codes, levels, reader, rows, na)
+            }
+            (Part::Values(_, values), reader) => {
                 let start = values.len();
-                extend_values(values, array)?;
+                let count = extend_values(values, reader, meaning, rows)?;
                 for value in &mut values[start..] {
                     if na.is_missing_number(*value) {
                         *value = f64::NAN;
                     }
                 }
+                Ok(count)
             }
-            Part::Strings(codes, levels) => extend_strings(codes, levels, array, na)?,
+            // A part is made for the meaning, and that for the type.
+            _ => Err("its values are not of the type of the column".into()),
+        }
+    }
+
+    fn extend_missing(&mut self, rows: usize) {
+        match self {
+            Part::Values(_, values) => values.resize(values.len() + rows, f64::NAN),
+            Part::Boolean(values) => values.resize(values.len() + rows, None),
+            Part::Strings(codes, _) => codes.resize(codes.len() + rows, MISSING),
+        }
+    }
+}
+
+/// Hands out the next `rows` rows in batches: which rows have a value (empty when all have), and these values.
+fn pull<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    rows: usize,
+    mut each: impl FnMut(&[i16], &[T::T]),
+) -> Result<usize, String> {
+    let (mut present, mut values) = (Vec::new(), Vec::new());
+    let mut done = 0;
+    while done < rows {
+        present.clear();
+        values.clear();
+        let (count, with_value, _) = reader
+            .read_records((rows - done).min(BATCH_ROWS), Some(&mut present), None, &mut values)
+            .map_err(reason)?;
+        if count == 0 {
+            break;
+        }
+        if with_value == count {
+            present.clear();
+        }
+        each(&present, &values);
+        done += count;
+    }
+    Ok(done)
+}
+
+fn spread<V, A: Clone>(all: &mut Vec<A>, present: &[i16], values: &[V], missing: A, mut convert: impl FnMut(&V) -> A) {
+    if present.is_empty() {
+        all.extend(values.iter().map(convert));
+    } else {
+        let mut values = values.iter();
+        let mut next = || values.next().map_or_else(|| missing.clone(), &mut convert);
+        all.extend(present.iter().map(|&level| if level == 0 { missing.clone() } else { next() }));
+    }
+}
+
+fn extend_values(
+    all: &mut Vec<f64>,
+    reader: &mut ColumnReader,
+    meaning: Meaning,
+    rows: usize,
+) -> Result<usize, String> {
+    fn each<T: DataType>(
+        all: &mut Vec<f64>,
+        reader: &mut ColumnReaderImpl<T>,
+        rows: usize,
+        convert: impl Fn(&T::T) -> f64,
+    ) -> Result<usize, String> {
+        pull(reader, rows, |present, values| spread(all, present, values, f64::NAN, &convert))
+    }
+    match reader {
+        ColumnReader::Int32ColumnReader(reader) => match meaning {
+            Meaning::Unsigned => each(all, reader, rows, |&value| f64::from(value as u32)),
+            Meaning::Decimal(scale) => each(all, reader, rows, |&value| f64::from(value) / scale),
+            _ => each(all, reader, rows, |&value| f64::from(value)),
+        },
+        ColumnReader::Int64ColumnReader(reader) => match meaning {
+            Meaning::Unsigned => each(all, reader, rows, |&value| value as u64 as f64),
+            Meaning::Decimal(scale) | Meaning::Ticks(scale) => each(all, reader, rows, |&value| value as f64 / scale),
+            // Nanoseconds need more digits than a float has; whole microseconds fit.
+            Meaning::Nanoseconds => each(all, reader, rows, |&value| (value / 1000) as f64 / 1e6),
+            _ => each(all, reader, rows, |&value| value as f64),
+        },
+        ColumnReader::Int96ColumnReader(reader) => each(all, reader, rows, |value| value.to_micros() as f64 / 1e6),
+        ColumnReader::FloatColumnReader(reader) => each(all, reader, rows, |&value| f64::from(value)),
+        ColumnReader::DoubleColumnReader(reader) => each(all, reader, rows, |&value| value),
+        ColumnReader::ByteArrayColumnReader(reader) => {
+            let Meaning::Decimal(scale) = meaning else { return Err("strings are no numbers".into()) };
+            each(all, reader, rows, |value| big_integer(value.data()) / scale)
+        }
+        ColumnReader::FixedLenByteArrayColumnReader(reader) => match meaning {
+            Meaning::Decimal(scale) => each(all, reader, rows, |value| big_integer(value.data()) / scale),
+            _ => each(all, reader, rows, |value| match value.data() {
+                &[low, high] => half_float(u16::from_le_bytes([low, high])),
+                _ => f64::NAN,
+            }),
+        },
+        ColumnReader::BoolColumnReader(_) => Err("truth values are no numbers".into()),
+    }
+}
+
+/// The float nearest to an integer in two's complement, highest byte first; nothing at all is missing.
+fn big_integer(bytes: &[u8]) -> f64 {
+    let Some(&first) = bytes.first() else { return f64::NAN };
+    let fill = if first >= 128 { 0xff } else { 0 };
+    let bytes = &bytes[bytes.iter().take_while(|&&byte| byte == fill).count()..];
+    let integer = |bytes: &[u8]| {
+        bytes.iter().fold(if fill == 0 { 0 } else { -1 }, |value: i128, &byte| (value << 8) | i128::from(byte))
+    };
+    if bytes.len() <= 15 {
+        return integer(bytes) as f64;
+    }
+    // The first bytes, and whether anything follows, decide how the float is rounded.
+    let (head, tail) = bytes.split_at(15);
+    let follows = i128::from(tail.iter().any(|&byte| byte != 0));
+    ((integer(head) << 1) | follows) as f64 * 2_f64.powi(8 * tail.len().min(1000) as i32 - 1)
+}
+
+fn half_float(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let magnitude = match exponent {
+        0 => fraction * 2_f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
+    };
+    if bits >> 15 == 1 { -magnitude } else { magnitude }
+}
+
+fn extend_strings(
+    codes: &mut Vec<u32>,
+    levels: &mut Dictionary,
+    reader: &mut ColumnReaderImpl<ByteArrayType>,
+    rows: usize,
+    na: &Na,
+) -> Result<usize, String> {
+    let mut invalid = None;
+    let count = pull(reader, rows, |present, values| {
+        spread(codes, present, values, MISSING, |value| match value.data() {
+            value if value.is_empty() || na.is_marker(value) => MISSING,
+            value => levels.code(value).unwrap_or_else(|_| {
+                invalid.get_or_insert_with(|| format!("{} is not valid UTF-8", table::quote(value)));
+                MISSING
+            }),
+        });
+    })?;
+    invalid.map_or(Ok(count), Err)
+}
+
+/// Where a column is being read.
+struct Cursor {
+    place: usize,
+    /// Row groups that are not begun.
+    groups: Range<usize>,
+    /// Nothing where there is nothing to read: before the first group, and in a column of nulls.
+    reader: Option<ColumnReader>,
+    /// Rows of the current group.
+    left: usize,
+}
+
+impl Cursor {
+    fn new(place: usize, groups: Range<usize>) -> Cursor {
+        Cursor { place, groups, reader: None, left: 0 }
+    }
+
+    /// Adds the next rows, up to `rows`, of all groups that are left.
+    fn read(&mut self, source: &Source, handle: &Handle, rows: usize, part: &mut Part) -> Result<()> {
+        let wanted = &source.columns[self.place];
+        let mut open = rows;
+        while open > 0 {
+            if self.left == 0 {
+                let Some(group) = self.groups.next() else { break };
+                self.left = source.group_rows(group);
+                let any = self.left > 0 && wanted.meaning != Meaning::Null;
+                self.reader = any.then(|| source.column_reader(handle, group, wanted)).transpose()?;
+                continue;
+            }
+            let take = open.min(self.left);
+            match &mut self.reader {
+                None => part.extend_missing(take),
+                Some(reader) => {
+                    // Some damage in a page makes the decoders panic; what they leave behind is not used again.
+                    let work = AssertUnwindSafe(|| part.extend(reader, wanted.meaning, take, &source.na));
+                    let count = catch_unwind(work).unwrap_or_else(|_| Err("its values are damaged".into()));
+                    let count = count.map_err(|problem| source.column_problem(wanted, problem))?;
+                    if count < take {
+                        let problem = format!("{} values are missing at the end of a row group", take - count);
+                        return Err(source.column_problem(wanted, problem));
+                    }
+                }
+            }
+            self.left -= take;
+            open -= take;
         }
         Ok(())
-    }
-}
-
-fn extend_values(values: &mut Vec<f64>, array: &dyn Array) -> Result<(), String> {
-    fn primitive<T: ArrowPrimitiveType>(values: &mut Vec<f64>, array: &dyn Array, convert: impl Fn(T::Native) -> f64) {
-        let array = array.as_primitive::<T>();
-        if array.null_count() == 0 {
-            values.extend(array.values().iter().map(|&value| convert(value)));
-        } else {
-            values.extend(array.iter().map(|value| value.map_or(f64::NAN, &convert)));
-        }
-    }
-    // Divided, not multiplied by the inverse: then 12.34 is the number that the text 12.34 is.
-    let scaled = |scale: i8| 10_f64.powi(i32::from(scale));
-    match array.data_type() {
-        DataType::Null => values.resize(values.len() + array.len(), f64::NAN),
-        DataType::Int8 => primitive::<Int8Type>(values, array, f64::from),
-        DataType::Int16 => primitive::<Int16Type>(values, array, f64::from),
-        DataType::Int32 => primitive::<Int32Type>(values, array, f64::from),
-        DataType::Int64 => primitive::<Int64Type>(values, array, |value| value as f64),
-        DataType::UInt8 => primitive::<UInt8Type>(values, array, f64::from),
-        DataType::UInt16 => primitive::<UInt16Type>(values, array, f64::from),
-        DataType::UInt32 => primitive::<UInt32Type>(values, array, f64::from),
-        DataType::UInt64 => primitive::<UInt64Type>(values, array, |value| value as f64),
-        DataType::Float16 => primitive::<Float16Type>(values, array, |value| value.to_f64()),
-        DataType::Float32 => primitive::<Float32Type>(values, array, f64::from),
-        DataType::Float64 => primitive::<Float64Type>(values, array, |value| value),
-        DataType::Decimal32(_, scale) => {
-            let scale = scaled(*scale);
-            primitive::<Decimal32Type>(values, array, |value| f64::from(value) / scale);
-        }
-        DataType::Decimal64(_, scale) => {
-            let scale = scaled(*scale);
-            primitive::<Decimal64Type>(values, array, |value| value as f64 / scale);
-        }
-        DataType::Decimal128(_, scale) => {
-            let scale = scaled(*scale);
-            primitive::<Decimal128Type>(values, array, |value| value as f64 / scale);
-        }
-        DataType::Decimal256(_, scale) => {
-            let scale = scaled(*scale);
-            let parse = |text: String| table::number(text.as_bytes()).unwrap_or(f64::NAN);
-            primitive::<Decimal256Type>(values, array, |value| parse(value.to_string()) / scale);
-        }
-        DataType::Date32 => primitive::<Date32Type>(values, array, f64::from),
-        DataType::Date64 => primitive::<Date64Type>(values, array, |value| value.div_euclid(86_400_000) as f64),
-        DataType::Timestamp(TimeUnit::Second, _) => {
-            primitive::<TimestampSecondType>(values, array, |value| value as f64);
-        }
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            primitive::<TimestampMillisecondType>(values, array, |value| value as f64 / 1e3);
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            primitive::<TimestampMicrosecondType>(values, array, |value| value as f64 / 1e6);
-        }
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            // Nanoseconds need more digits than a float has; whole microseconds fit.
-            primitive::<TimestampNanosecondType>(values, array, |value| (value / 1000) as f64 / 1e6);
-        }
-        other => return Err(format!("type {other} cannot be read")),
-    }
-    Ok(())
-}
-
-fn extend_strings(codes: &mut Vec<u32>, levels: &mut Dictionary, array: &dyn Array, na: &Na) -> Result<(), String> {
-    let mut code = |value: Option<&[u8]>| match value {
-        Some(value) if !value.is_empty() && !na.is_marker(value) => {
-            levels.code(value).map_err(|_| format!("{} is not valid UTF-8", table::quote(value)))
-        }
-        _ => Ok(MISSING),
-    };
-    fn each<'a>(
-        codes: &mut Vec<u32>,
-        values: impl Iterator<Item = Option<&'a [u8]>>,
-        code: impl FnMut(Option<&[u8]>) -> Result<u32, String>,
-    ) -> Result<(), String> {
-        codes.reserve(values.size_hint().0);
-        values.map(code).try_for_each(|code| {
-            codes.push(code?);
-            Ok(())
-        })
-    }
-    match array.data_type() {
-        DataType::Utf8 => each(codes, array.as_string::<i32>().iter().map(|value| value.map(str::as_bytes)), code),
-        DataType::LargeUtf8 => each(codes, array.as_string::<i64>().iter().map(|value| value.map(str::as_bytes)), code),
-        DataType::Utf8View => each(codes, array.as_string_view().iter().map(|value| value.map(str::as_bytes)), code),
-        DataType::Binary => each(codes, array.as_binary::<i32>().iter(), code),
-        DataType::LargeBinary => each(codes, array.as_binary::<i64>().iter(), code),
-        DataType::BinaryView => each(codes, array.as_binary_view().iter(), code),
-        DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            if dictionary.values().is_empty() {
-                codes.resize(codes.len() + array.len(), MISSING);
-                return Ok(());
-            }
-            let mut own = Vec::new();
-            let mut spellings = Vec::new();
-            let mut local = Dictionary::default();
-            extend_strings(&mut own, &mut local, dictionary.values(), na)?;
-            // Levels get their code when a row first has them, not in the order of the file's dictionary.
-            spellings.resize(local.len(), MISSING);
-            for (row, key) in dictionary.normalized_keys().into_iter().enumerate() {
-                let value = if array.is_null(row) { MISSING } else { own[key] };
-                codes.push(match value {
-                    MISSING => MISSING,
-                    value => {
-                        let known = &mut spellings[value as usize];
-                        if *known == MISSING {
-                            *known = code(Some(local.level(value).as_bytes()))?;
-                        }
-                        *known
-                    }
-                });
-            }
-            Ok(())
-        }
-        other => Err(format!("type {other} cannot be read")),
     }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // A file in pieces
 
-/// Consecutive rows of all columns. Threads share the columns; each has a reader of its own.
+/// Consecutive rows of all columns. Threads share the columns; each has a handle of its own.
 struct Batches<'a> {
     source: &'a Source,
-    readers: Vec<Bundle>,
+    bundles: Vec<(Handle, Vec<Cursor>)>,
     rows: usize,
-}
-
-struct Bundle {
-    places: Vec<usize>,
-    reader: ParquetRecordBatchReader,
-    /// What the last batch had too much.
-    left: Option<RecordBatch>,
 }
 
 impl<'a> Batches<'a> {
     fn new(source: &'a Source, chunk_bytes: usize) -> Result<Batches<'a>> {
-        let groups = source.metadata.metadata().row_groups();
+        let groups = source.metadata.row_groups();
         let rows: i64 = groups.iter().map(|group| group.num_rows()).sum();
         let bytes: i64 = groups.iter().map(|group| group.total_byte_size()).sum();
         let bytes_a_row = (bytes as f64 / rows.max(1) as f64).max(8.0 * source.columns.len() as f64).max(1.0);
         let rows = ((chunk_bytes as f64 / bytes_a_row) as usize).clamp(1, 1 << 24);
-        let mut readers = Vec::new();
-        for places in source.bundles(rayon::current_num_threads()) {
-            let reader = source.reader((0..groups.len()).collect(), &places, rows.min(BATCH_ROWS))?;
-            readers.push(Bundle { places, reader, left: None });
-        }
-        Ok(Batches { source, readers, rows })
+        let bundles = source.bundles(rayon::current_num_threads()).into_iter().map(|places| {
+            let cursors = places.into_iter().map(|place| Cursor::new(place, 0..groups.len())).collect();
+            Ok((source.handle()?, cursors))
+        });
+        Ok(Batches { source, bundles: bundles.collect::<Result<_>>()?, rows })
     }
 
     fn next(&mut self) -> Result<Option<Vec<Part>>> {
         let (source, rows) = (self.source, self.rows);
-        let done = self.readers.par_iter_mut().map(|bundle| {
-            let mut parts: Vec<Part> = bundle.places.iter().map(|&place| source.columns[place].part()).collect();
-            let mut have = 0;
-            while have < rows {
-                let batch = match bundle.left.take() {
-                    Some(batch) => batch,
-                    None => match bundle.reader.next() {
-                        Some(batch) => batch.map_err(|error| source.error(&error.into()))?,
-                        None => break,
-                    },
-                };
-                let take = batch.num_rows().min(rows - have);
-                source.decode(&bundle.places, &batch.slice(0, take), &mut parts)?;
-                if take < batch.num_rows() {
-                    bundle.left = Some(batch.slice(take, batch.num_rows() - take));
-                }
-                have += take;
-            }
-            Ok(parts)
+        let done = self.bundles.par_iter_mut().map(|(handle, cursors)| {
+            let parts = cursors.iter_mut().map(|cursor| {
+                let mut part = source.columns[cursor.place].part();
+                cursor.read(source, handle, rows, &mut part)?;
+                Ok(part)
+            });
+            parts.collect::<Result<Vec<Part>>>()
         });
         let mut all: Vec<Option<Part>> = source.columns.iter().map(|_| None).collect();
-        for (parts, bundle) in done.collect::<Result<Vec<_>>>()?.into_iter().zip(&self.readers) {
-            for (part, &place) in parts.into_iter().zip(&bundle.places) {
-                all[place] = Some(part);
+        for (parts, (_, cursors)) in done.collect::<Result<Vec<_>>>()?.into_iter().zip(&self.bundles) {
+            for (part, cursor) in parts.into_iter().zip(cursors) {
+                all[cursor.place] = Some(part);
             }
         }
         let all: Vec<Part> = all.into_iter().flatten().collect();

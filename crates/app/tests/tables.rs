@@ -3,11 +3,17 @@
 
 use std::{collections::BTreeMap, io::Write, path::PathBuf, sync::Arc};
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Int64Array, LargeStringArray,
-    ListArray, RecordBatch, StringArray, StringViewArray, TimestampMillisecondArray, TimestampNanosecondArray,
-    UInt8Array,
-    types::{Int32Type, Int64Type},
+use ::parquet::{
+    basic::Compression,
+    data_type::{
+        BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, FloatType,
+        Int32Type, Int64Type, Int96, Int96Type,
+    },
+    file::{
+        properties::{EnabledStatistics, WriterProperties, WriterVersion},
+        writer::{SerializedColumnWriter, SerializedFileWriter},
+    },
+    schema::parser::parse_message_type,
 };
 use ermine_app::{
     csv, parquet,
@@ -641,50 +647,159 @@ proptest! {
 // ---------------------------------------------------------------------------------------------------------------------
 // Parquet
 
-fn parquet_file(folder: &Folder, columns: Vec<(&str, ArrayRef)>, rows_a_group: usize) -> PathBuf {
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
-        .expect("batch");
-    let properties = ::parquet::file::properties::WriterProperties::builder()
-        .set_max_row_group_row_count(Some(rows_a_group))
-        .set_compression(::parquet::basic::Compression::SNAPPY)
-        .build();
+/// The cells of a column, by the type that stores them.
+enum Stored {
+    Bool(Vec<Option<bool>>),
+    Int32(Vec<Option<i32>>),
+    Int64(Vec<Option<i64>>),
+    Int96(Vec<Option<Int96>>),
+    Float(Vec<Option<f32>>),
+    Double(Vec<Option<f64>>),
+    Bytes(Vec<Option<ByteArray>>),
+    Fixed(Vec<Option<FixedLenByteArray>>),
+    /// A list of numbers a row, or none.
+    Lists(Vec<Option<Vec<i64>>>),
+}
+
+impl Stored {
+    fn strings<'a>(cells: impl IntoIterator<Item = Option<&'a str>>) -> Stored {
+        Stored::Bytes(cells.into_iter().map(|cell| cell.map(ByteArray::from)).collect())
+    }
+
+    fn write(&self, column: &mut SerializedColumnWriter, rows: std::ops::Range<usize>) {
+        fn write<T: DataType>(column: &mut SerializedColumnWriter, cells: &[Option<T::T>]) {
+            let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+            let values: Vec<T::T> = cells.iter().flatten().cloned().collect();
+            column.typed::<T>().write_batch(&values, Some(&levels), None).expect("written");
+        }
+        match self {
+            Stored::Bool(cells) => write::<BoolType>(column, &cells[rows]),
+            Stored::Int32(cells) => write::<Int32Type>(column, &cells[rows]),
+            Stored::Int64(cells) => write::<Int64Type>(column, &cells[rows]),
+            Stored::Int96(cells) => write::<Int96Type>(column, &cells[rows]),
+            Stored::Float(cells) => write::<FloatType>(column, &cells[rows]),
+            Stored::Double(cells) => write::<DoubleType>(column, &cells[rows]),
+            Stored::Bytes(cells) => write::<ByteArrayType>(column, &cells[rows]),
+            Stored::Fixed(cells) => write::<FixedLenByteArrayType>(column, &cells[rows]),
+            Stored::Lists(cells) => {
+                let (mut values, mut defined, mut repeated) = (vec![], vec![], vec![]);
+                for cell in &cells[rows] {
+                    let list = cell.as_deref().unwrap_or_default();
+                    values.extend(list);
+                    repeated.extend((0..list.len().max(1)).map(|place| i16::from(place > 0)));
+                    defined.extend(vec![if list.is_empty() { 0 } else { 2 }; list.len().max(1)]);
+                }
+                column.typed::<Int64Type>().write_batch(&values, Some(&defined), Some(&repeated)).expect("written");
+            }
+        }
+    }
+}
+
+fn parquet_file_with(
+    folder: &Folder,
+    properties: WriterProperties,
+    columns: &[(&str, Stored)],
+    rows: usize,
+    rows_a_group: usize,
+) -> PathBuf {
+    let fields: Vec<&str> = columns.iter().map(|(field, _)| *field).collect();
+    let schema = parse_message_type(&format!("message table {{ {} }}", fields.join(" "))).expect("schema");
     let path = folder.0.path().join("t.parquet");
     let file = std::fs::File::create(&path).expect("file");
-    let mut writer = ::parquet::arrow::ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("writer");
-    writer.write(&batch).expect("written");
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).expect("writer");
+    for start in (0..rows).step_by(rows_a_group) {
+        let mut group = writer.next_row_group().expect("group");
+        for (_, stored) in columns {
+            let mut column = group.next_column().expect("column").expect("column");
+            stored.write(&mut column, start..rows.min(start + rows_a_group));
+            column.close().expect("written");
+        }
+        group.close().expect("written");
+    }
     writer.close().expect("written");
     path
+}
+
+/// Columns as fields of a Parquet schema with their cells.
+fn parquet_file(folder: &Folder, columns: &[(&str, Stored)], rows: usize, rows_a_group: usize) -> PathBuf {
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    parquet_file_with(folder, properties, columns, rows, rows_a_group)
+}
+
+fn int96(days: u32, nanoseconds: u64) -> Int96 {
+    let mut value = Int96::new();
+    value.set_data(nanoseconds as u32, (nanoseconds >> 32) as u32, 2_440_588 + days);
+    value
 }
 
 #[test]
 fn parquet_has_every_type() {
     let folder = Folder::new();
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("i", Arc::new(Int64Array::from(vec![Some(1), None, Some(-3)]))),
-        ("u", Arc::new(UInt8Array::from(vec![1, 2, 255]))),
-        ("f", Arc::new(Float32Array::from(vec![Some(0.5), Some(f32::NAN), None]))),
-        ("b", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)]))),
-        ("s", Arc::new(StringArray::from(vec![Some("x"), Some(""), Some("y")]))),
-        ("l", Arc::new(LargeStringArray::from(vec![Some("x"), None, Some("x")]))),
-        ("v", Arc::new(StringViewArray::from(vec!["a string longer than twelve", "b", "b"]))),
-        ("d", Arc::new(["q", "p", "q"].into_iter().collect::<DictionaryArray<Int32Type>>())),
-        ("day", Arc::new(Date32Array::from(vec![Some(0), None, Some(19_783)]))),
-        ("ms", Arc::new(TimestampMillisecondArray::from(vec![1500, 0, -1]))),
-        ("ns", Arc::new(TimestampNanosecondArray::from(vec![1_709_287_200_123_000_000, 0, 1]).with_timezone("UTC"))),
-        ("m", Arc::new(Decimal128Array::from(vec![1234, -1, 0]).with_precision_and_scale(10, 2).expect("decimal"))),
+    let numbers32 = |cells: [i32; 3]| Stored::Int32(cells.map(Some).to_vec());
+    let numbers64 = |cells: [i64; 3]| Stored::Int64(cells.map(Some).to_vec());
+    let fixed = |cells: [&[u8]; 3]| Stored::Fixed(cells.map(|cell| Some(cell.to_vec().into())).to_vec());
+    let wide = |value: i128, shift: usize| {
+        let mut bytes = vec![if value < 0 { 255 } else { 0 }; 4];
+        bytes.extend(value.to_be_bytes());
+        bytes.rotate_left(shift);
+        bytes
+    };
+    let columns: Vec<(&str, Stored)> = vec![
+        ("optional int64 i;", Stored::Int64(vec![Some(1), None, Some(-3)])),
+        ("required int32 u (INTEGER(8,false));", numbers32([1, 2, 255])),
+        ("optional float f;", Stored::Float(vec![Some(0.5), Some(f32::NAN), None])),
+        ("optional boolean b;", Stored::Bool(vec![Some(true), None, Some(false)])),
+        ("optional binary s (STRING);", Stored::strings([Some("x"), Some(""), Some("y")])),
+        ("optional binary l (UTF8);", Stored::strings([Some("x"), None, Some("x")])),
+        ("required binary v;", Stored::strings([Some("a string longer than twelve"), Some("b"), Some("b")])),
+        ("optional binary d (ENUM);", Stored::strings([Some("q"), Some("p"), Some("q")])),
+        ("optional int32 day (DATE);", Stored::Int32(vec![Some(0), None, Some(19_783)])),
+        ("required int64 ms (TIMESTAMP(MILLIS,false));", numbers64([1500, 0, -1])),
+        ("required int64 ns (TIMESTAMP(NANOS,true));", numbers64([1_709_287_200_123_000_000, 0, 1])),
+        ("required fixed_len_byte_array(5) m (DECIMAL(10,2));", {
+            fixed([&[0, 0, 0, 4, 210], &[255, 255, 255, 255, 255], &[0; 5]])
+        }),
+        ("required double r;", Stored::Double(vec![Some(0.1), Some(-1e300), Some(2.0)])),
+        ("required int32 u32 (UINT_32);", numbers32([-1, 0, 7])),
+        ("optional int64 u64 (INTEGER(64,false));", numbers64([-1, 0, 7])),
+        ("optional int32 i8 (INT_8);", numbers32([-128, 0, 7])),
+        ("required int64 us (TIMESTAMP_MICROS);", numbers64([1, -1_000_000, 0])),
+        ("optional int96 old;", Stored::Int96(vec![Some(int96(1, 500_000_000)), None, Some(int96(0, 1000))])),
+        ("required int32 m32 (DECIMAL(9,3));", numbers32([1234, -1, 0])),
+        ("required int64 m64 (DECIMAL(18,1));", numbers64([1234, -1, 0])),
+        ("required binary mb (DECIMAL(9,2));", {
+            Stored::Bytes([&[4, 210][..], &[255], &[0, 128]].map(|cell| Some(cell.to_vec().into())).to_vec())
+        }),
+        ("required fixed_len_byte_array(20) big (DECIMAL(40,0));", {
+            fixed([&wide(i128::MAX, 0), &wide(-1 << 100, 4)[..], &wide(-5, 0)])
+        }),
+        ("required fixed_len_byte_array(2) half (FLOAT16);", fixed([&[0, 0x3c], &[1, 0x80], &[0, 0xfc]])),
+        ("optional int32 nothing (UNKNOWN);", Stored::Int32(vec![None; 3])),
     ];
-    for rows_a_group in [1, 2, 3] {
-        let path = parquet_file(&folder, columns.clone(), rows_a_group);
+    let plain = || WriterProperties::builder().set_dictionary_enabled(false);
+    let second = || WriterProperties::builder().set_writer_version(WriterVersion::PARQUET_2_0);
+    let manners = [
+        (1, WriterProperties::builder().set_compression(Compression::SNAPPY)),
+        (2, plain()),
+        (3, plain().set_compression(Compression::GZIP(Default::default()))),
+        (2, second().set_compression(Compression::ZSTD(Default::default()))),
+        (3, second().set_dictionary_enabled(false).set_compression(Compression::LZ4_RAW)),
+    ];
+    for (rows_a_group, properties) in manners {
+        let path = parquet_file_with(&folder, properties.build(), &columns, 3, rows_a_group);
         let table = on_threads(rows_a_group, || table::read(&path, &ReadOptions::default())).expect("table");
         use Kind::*;
         let expected =
             [Number, Number, Number, Boolean, Category, Category, Category, Category, Date, DateTime, DateTime, Number];
-        assert_eq!(kinds(&table), expected);
+        assert_eq!(kinds(&table)[..12], expected);
+        let expected =
+            [Number, Number, Number, Number, DateTime, DateTime, Number, Number, Number, Number, Number, Number];
+        assert_eq!(kinds(&table)[12..], expected);
         assert_eq!(numbers(&table, "i")[2], -3.0);
         assert_eq!(numbers(&table, "u"), [1.0, 2.0, 255.0]);
         assert_eq!(
             table.summary().iter().map(|column| column.missing).collect::<Vec<_>>(),
-            [1, 0, 2, 1, 1, 1, 0, 0, 1, 0, 0, 0]
+            [1, 0, 2, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 3]
         );
         assert_eq!(category(&table, "s").codes, [0, MISSING, 1]);
         assert_eq!(*category(&table, "v").levels, ["a string longer than twelve", "b"]);
@@ -694,6 +809,17 @@ fn parquet_has_every_type() {
         assert_eq!(numbers(&table, "ms"), [1.5, 0.0, -0.001]);
         assert_eq!(numbers(&table, "ns")[0], 1_709_287_200.123);
         assert_eq!(numbers(&table, "m"), [12.34, -0.01, 0.0]);
+        assert_eq!(numbers(&table, "r"), [0.1, -1e300, 2.0]);
+        assert_eq!(numbers(&table, "u32"), [4_294_967_295.0, 0.0, 7.0]);
+        assert_eq!(numbers(&table, "u64"), [18_446_744_073_709_551_615.0, 0.0, 7.0]);
+        assert_eq!(numbers(&table, "i8"), [-128.0, 0.0, 7.0]);
+        assert_eq!(numbers(&table, "us"), [1e-6, -1.0, 0.0]);
+        assert_eq!([numbers(&table, "old")[0], numbers(&table, "old")[2]], [86_400.5, 1e-6]);
+        assert_eq!(numbers(&table, "m32"), [1.234, -0.001, 0.0]);
+        assert_eq!(numbers(&table, "m64"), [123.4, -0.1, 0.0]);
+        assert_eq!(numbers(&table, "mb"), [12.34, -0.01, 1.28]);
+        assert_eq!(numbers(&table, "big"), [2_f64.powi(127), -(2_f64.powi(132)), -5.0]);
+        assert_eq!(numbers(&table, "half"), [1.0, -(2_f64.powi(-24)), f64::NEG_INFINITY]);
         for chunk_bytes in [1, 200, 1 << 20] {
             assert_eq!(streamed(&path, &ReadOptions::default(), &table.schema(), chunk_bytes).as_ref(), Ok(&table));
         }
@@ -709,13 +835,14 @@ fn parquet_against_a_schema_from_csv() {
     let folder = Folder::new();
     let path = parquet_file(
         &folder,
-        vec![
-            ("other", Arc::new(Int64Array::from(vec![1, 2]))),
-            ("city", Arc::new(StringArray::from(vec!["Chur", "Basel"]))),
-            ("zone", Arc::new(Int64Array::from(vec![2, 1]))),
-            ("age", Arc::new(StringArray::from(vec!["30", "forty"]))),
-            ("when", Arc::new(TimestampMillisecondArray::from(vec![86_400_000, 0]))),
+        &[
+            ("required int64 other;", Stored::Int64(vec![Some(1), Some(2)])),
+            ("optional binary city (STRING);", Stored::strings([Some("Chur"), Some("Basel")])),
+            ("optional int64 zone;", Stored::Int64(vec![Some(2), Some(1)])),
+            ("optional binary age (STRING);", Stored::strings([Some("30"), Some("forty")])),
+            ("optional int64 when (TIMESTAMP(MILLIS,true));", Stored::Int64(vec![Some(86_400_000), Some(0)])),
         ],
+        2,
         10,
     );
     let kinds = BTreeMap::from([("zone".to_string(), Kind::Category)]);
@@ -741,14 +868,24 @@ fn parquet_against_a_schema_from_csv() {
 #[test]
 fn parquet_refuses_nested_columns_by_name() {
     let folder = Folder::new();
-    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>(vec![Some(vec![Some(1)]), None]);
-    let columns: Vec<(&str, ArrayRef)> = vec![("x", Arc::new(Int64Array::from(vec![1, 2]))), ("tags", Arc::new(lists))];
-    let path = parquet_file(&folder, columns, 10);
+    let columns = [
+        (
+            "optional group tags (LIST) { repeated group list { required int64 element; } }",
+            Stored::Lists(vec![Some(vec![1, 2, 3]), None]),
+        ),
+        ("optional int64 x;", Stored::Int64(vec![Some(1), None])),
+        ("optional int32 hour (TIME(MILLIS,false));", Stored::Int32(vec![Some(1), None])),
+    ];
+    let path = parquet_file(&folder, &columns, 2, 10);
     let error = table::read(&path, &ReadOptions::default()).expect_err("nested").to_string();
     assert!(error.contains("column 'tags' has type List"), "{error}");
     assert!(error.contains("hint: leave the column out"), "{error}");
+    let options = ReadOptions { columns: Some(vec!["hour".into()]), ..Default::default() };
+    let error = table::read(&path, &options).expect_err("time of day").to_string();
+    assert!(error.contains("column 'hour' has type Time"), "{error}");
     let options = ReadOptions { columns: Some(vec!["x".into()]), ..Default::default() };
-    assert_eq!(table::read(&path, &options).map(|table| table.rows()), Ok(2));
+    let table = table::read(&path, &options).expect("table");
+    assert_eq!((table.rows(), numbers(&table, "x")[0]), (2, 1.0));
     let broken = folder.file("broken.parquet", b"PAR1 and nothing else");
     let error = table::read(&broken, &ReadOptions::default()).expect_err("broken").to_string();
     assert!(error.contains("not a readable Parquet file"), "{error}");
@@ -765,12 +902,12 @@ fn parquet_and_csv_agree() {
     for row in 0..rows {
         text += &format!("{},{},{}\n", words[row], messages[row], values[row]);
     }
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("word", Arc::new(StringArray::from(words))),
-        ("message", Arc::new(StringArray::from(messages))),
-        ("value", Arc::new(Int64Array::from(values))),
+    let columns = [
+        ("optional binary word (STRING);", Stored::strings(words.iter().map(|word| Some(word.as_str())))),
+        ("required binary message (STRING);", Stored::strings(messages.iter().map(|text| Some(text.as_str())))),
+        ("optional int64 value;", Stored::Int64(values.into_iter().map(Some).collect())),
     ];
-    let path = parquet_file(&folder, columns, 4000);
+    let path = parquet_file(&folder, &columns, rows, 4000);
     let expected = read(&text).expect("table");
     assert_eq!(kinds(&expected), [Kind::Category, Kind::Text, Kind::Number]);
     for threads in [1, 2, 7] {
@@ -780,5 +917,72 @@ fn parquet_and_csv_agree() {
         assert_eq!(parts.as_ref(), Ok(&expected));
         let scan = on_threads(threads, || table::scan(&path, &options)).expect("scan");
         assert_eq!((scan.schema, scan.summary), (expected.schema(), expected.summary()));
+    }
+}
+
+#[test]
+fn parquet_nulls_stay_in_their_rows_across_batches_pages_and_groups() {
+    let folder = Folder::new();
+    let rows = 23_457;
+    let cell = |row: usize, every: usize| (row % every != 0).then_some(row);
+    let columns = [
+        ("optional double x;", Stored::Double((0..rows).map(|row| cell(row, 3).map(|row| row as f64)).collect())),
+        ("optional boolean b;", Stored::Bool((0..rows).map(|row| cell(row, 5).map(|row| row % 2 == 0)).collect())),
+        (
+            "optional binary s (STRING);",
+            Stored::Bytes(
+                (0..rows).map(|row| cell(row, 7).map(|row| format!("s{}", row % 11).as_str().into())).collect(),
+            ),
+        ),
+    ];
+    for dictionary in [true, false] {
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(dictionary)
+            .set_data_page_row_count_limit(777)
+            .set_write_batch_size(100);
+        let path = parquet_file_with(&folder, properties.build(), &columns, rows, 10_001);
+        let table = table::read(&path, &ReadOptions::default()).expect("table");
+        let (x, s) = (numbers(&table, "x"), category(&table, "s"));
+        let Ok(Column::Boolean(b)) = table.column("b") else { panic!("b is boolean") };
+        for row in 0..rows {
+            assert!(if row % 3 == 0 { x[row].is_nan() } else { x[row] == row as f64 });
+            assert_eq!(b[row], (row % 5 != 0).then_some(row % 2 == 0));
+            match s.codes[row] {
+                MISSING => assert_eq!(row % 7, 0),
+                code => assert_eq!(s.levels[code as usize], format!("s{}", row % 11)),
+            }
+        }
+        for chunk_bytes in [1000, 77_777, 1 << 20] {
+            assert_eq!(streamed(&path, &ReadOptions::default(), &table.schema(), chunk_bytes).as_ref(), Ok(&table));
+        }
+    }
+}
+
+#[test]
+fn damaged_parquet_is_refused_or_read() {
+    let folder = Folder::new();
+    let columns = [
+        ("optional int64 i;", Stored::Int64((0..20).map(|row| (row % 3 > 0).then_some(row)).collect())),
+        ("optional binary s (STRING);", Stored::strings((0..20).map(|row| ["a", "b", "c"].get(row % 4).copied()))),
+        ("required double x;", Stored::Double((0..20).map(|row| Some(f64::from(row))).collect())),
+    ];
+    for dictionary in [true, false] {
+        let properties = WriterProperties::builder()
+            .set_dictionary_enabled(dictionary)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_compression(Compression::SNAPPY);
+        let path = parquet_file_with(&folder, properties.build(), &columns, 20, 20);
+        let bytes = std::fs::read(&path).expect("bytes");
+        let read = |bytes: &[u8]| parquet::read_bytes("-", bytes, &ReadOptions::default());
+        assert!(read(&bytes).is_ok());
+        for place in 0..bytes.len() {
+            assert!(read(&bytes[..place]).is_err());
+            for change in [0x01, 0x80, 0xff] {
+                let mut bytes = bytes.clone();
+                bytes[place] ^= change;
+                // Any answer will do; a panic would end the test.
+                let _ = read(&bytes);
+            }
+        }
     }
 }
