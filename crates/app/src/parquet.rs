@@ -37,8 +37,8 @@ use parquet::{
 use rayon::prelude::*;
 
 use crate::table::{
-    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, ReadOptions, SAMPLE_ROWS, Scan, Schema,
-    Strings, Table, Tally, Text, TextEvidence, UNSEEN, position,
+    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, Places, ReadOptions, SAMPLE_ROWS, Scan,
+    Schema, Strings, Table, Tally, Text, TextEvidence, UNSEEN,
 };
 
 /// Rows decoded at once: enough to forget the calls, few enough to stay in the cache.
@@ -260,11 +260,12 @@ impl Source {
             (None, Some(wanted)) => wanted.clone(),
             (None, None) => names.clone(),
         };
+        let places = Places::of_names(&names);
         for name in options.kinds.keys() {
-            position(&names, name)?;
+            places.of(name)?;
         }
         for (place, name) in wanted.into_iter().enumerate() {
-            let root = position(&names, &name).map_err(|error| match &schema {
+            let root = places.of(&name).map_err(|error| match &schema {
                 Some(_) => error.hint(format!("{} needs all columns of the schema", path.display())),
                 None => error,
             })?;

@@ -113,7 +113,7 @@ fn bad_input_is_refused_by_name_and_leaves_nothing() {
         ("constant target", format!("a,y\n{}", rows("1,7", 12) + "2,7\n"), "the target 'y' has the single value 7"),
         ("all-missing columns", format!("a,y\n{}", rows("NA,7", 6) + &rows(",8", 6)), "all values are missing"),
         ("infinite value", format!("a,y\n{}", rows("inf,7", 6) + &rows("1,8", 6)), "column 'a'"),
-        ("missing target", format!("a,y\n{}", rows("1,", 12)), "y"),
+        ("missing target", format!("a,y\n{}", rows("1,", 6) + &rows("2,", 6)), "the target 'y'"),
     ] {
         let (stderr, code) = refused(&input, &["--target", "y", "--model", "Ridge"]);
         assert!(matches!(code, Some(1 | 2)), "{what}: exit {code:?}: {stderr}");
