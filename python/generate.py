@@ -364,9 +364,11 @@ def example(model):
         name = next(iter(lists_of_models))
         base = "LinearRegression" if model.task == "Regression" else "LogisticRegression"
         imports += f"\nfrom ermine.linear_model import {base}"
-        make = f"{model.name}({name}=[{base}(), {base}(fit_intercept=False)])"
+        make = f'{model.name}({name}=[("a", {base}()), ("b", {base}(fit_intercept=False))])'
     data = "load_diabetes" if model.task == "Regression" else "load_iris"
     lines = [f"from sklearn.datasets import {data}", imports, "", f"X, y = {data}(return_X_y=True)"]
+    if model.name == "CategoricalNB":
+        lines += ["X = X.round()  # whole numbers as categories"]
     if model.supervised:
         lines += [f"model = {make}.fit(X, y)", "model.predict(X[:3])", "model.score(X, y)"]
     elif model.task == "Clustering":

@@ -1943,6 +1943,7 @@ class CategoricalNB(_base.Classifier):
     >>> from ermine.naive_bayes import CategoricalNB
     >>>
     >>> X, y = load_iris(return_X_y=True)
+    >>> X = X.round()  # whole numbers as categories
     >>> model = CategoricalNB(alpha=1.0).fit(X, y)
     >>> model.predict(X[:3])
     >>> model.score(X, y)
