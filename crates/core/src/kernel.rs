@@ -8,30 +8,11 @@ use std::sync::LazyLock;
 
 static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
-/// Runs `f` compiled for the widest vectors of this machine. Worth it around a loop, not inside one.
+/// Runs `f` compiled for the widest vectors of this machine. Worth it around a loop, not inside one. Write the closure as
+/// `#[inline(always)] || ...`: left outside the dispatch by the optimiser, its `mul_add` is a call to the library, many times slower.
 #[inline(always)]
 pub fn vectorised<R>(f: impl FnOnce() -> R) -> R {
     ARCH.dispatch(f)
-}
-
-/// A body that must be compiled inside the dispatch: mark `run` `#[inline(always)]`. A closure of any size may be left outside by
-/// the optimiser, where `mul_add` is a call to the library and many times slower.
-pub trait Kernel {
-    fn run(self);
-}
-
-/// Runs a [`Kernel`] compiled for the widest vectors of this machine.
-#[inline(always)]
-pub fn run(kernel: impl Kernel) {
-    struct Inlined<K>(K);
-    impl<K: Kernel> pulp::WithSimd for Inlined<K> {
-        type Output = ();
-        #[inline(always)]
-        fn with_simd<S: pulp::Simd>(self, _: S) {
-            self.0.run();
-        }
-    }
-    ARCH.dispatch(Inlined(kernel));
 }
 
 const LANES: usize = 8;
@@ -58,7 +39,14 @@ fn fold(sums: [f64; LANES]) -> f64 {
 
 /// `sum_i a[i] b[i]`
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    if a.len() < 16 { dot_inline(a, b) } else { vectorised(|| dot_inline(a, b)) }
+    if a.len() < 16 {
+        dot_inline(a, b)
+    } else {
+        vectorised(
+            #[inline(always)]
+            || dot_inline(a, b),
+        )
+    }
 }
 
 #[inline(always)]
@@ -79,12 +67,26 @@ fn distance2_inline(a: &[f64], b: &[f64]) -> f64 {
 
 /// `sum_i (a[i] - b[i])^2`
 pub fn distance2(a: &[f64], b: &[f64]) -> f64 {
-    if a.len() < 16 { distance2_inline(a, b) } else { vectorised(|| distance2_inline(a, b)) }
+    if a.len() < 16 {
+        distance2_inline(a, b)
+    } else {
+        vectorised(
+            #[inline(always)]
+            || distance2_inline(a, b),
+        )
+    }
 }
 
 /// `out += a x`
 pub fn add_scaled(a: f64, x: &[f64], out: &mut [f64]) {
-    if x.len() < 16 { add_scaled_inline(a, x, out) } else { vectorised(|| add_scaled_inline(a, x, out)) }
+    if x.len() < 16 {
+        add_scaled_inline(a, x, out)
+    } else {
+        vectorised(
+            #[inline(always)]
+            || add_scaled_inline(a, x, out),
+        )
+    }
 }
 
 #[inline(always)]
@@ -96,46 +98,55 @@ fn add_scaled_inline(a: f64, x: &[f64], out: &mut [f64]) {
 
 /// `out[i] = row_i . w` for row-major `x`.
 pub fn matrix_vector(x: &[f64], cols: usize, w: &[f64], out: &mut [f64]) {
-    vectorised(|| {
-        for (row, out) in x.chunks_exact(cols).zip(out) {
-            *out = dot_inline(row, w);
-        }
-    });
+    vectorised(
+        #[inline(always)]
+        || {
+            for (row, out) in x.chunks_exact(cols).zip(out) {
+                *out = dot_inline(row, w);
+            }
+        },
+    );
 }
 
 /// `out += sum_i r[i] row_i` for row-major `x`; four rows at a time, so that `out` is read and written a quarter as often.
 pub fn add_transposed_vector(x: &[f64], cols: usize, r: &[f64], out: &mut [f64]) {
-    vectorised(|| {
-        let out = &mut out[..cols];
-        let mut rows = x.chunks_exact(4 * cols);
-        let mut weights = r.chunks_exact(4);
-        for (x, r) in rows.by_ref().zip(weights.by_ref()) {
-            let (x0, rest) = x.split_at(cols);
-            let (x1, rest) = rest.split_at(cols);
-            let (x2, x3) = rest.split_at(cols);
-            for j in 0..cols {
-                out[j] += (r[0] * x0[j] + r[1] * x1[j]) + (r[2] * x2[j] + r[3] * x3[j]);
+    vectorised(
+        #[inline(always)]
+        || {
+            let out = &mut out[..cols];
+            let mut rows = x.chunks_exact(4 * cols);
+            let mut weights = r.chunks_exact(4);
+            for (x, r) in rows.by_ref().zip(weights.by_ref()) {
+                let (x0, rest) = x.split_at(cols);
+                let (x1, rest) = rest.split_at(cols);
+                let (x2, x3) = rest.split_at(cols);
+                for j in 0..cols {
+                    out[j] += (r[0] * x0[j] + r[1] * x1[j]) + (r[2] * x2[j] + r[3] * x3[j]);
+                }
             }
-        }
-        for (x, &r) in rows.remainder().chunks_exact(cols).zip(weights.remainder()) {
-            add_scaled_inline(r, x, out);
-        }
-    });
+            for (x, &r) in rows.remainder().chunks_exact(cols).zip(weights.remainder()) {
+                add_scaled_inline(r, x, out);
+            }
+        },
+    );
 }
 
 /// Whether no value is NaN or infinite: `v * 0` is 0 for a finite number and NaN otherwise.
 pub fn all_finite(values: &[f64]) -> bool {
-    vectorised(|| {
-        let mut sums = [0.0; LANES];
-        let chunks = values.chunks_exact(LANES);
-        let tail: f64 = chunks.remainder().iter().map(|v| v * 0.0).sum();
-        for chunk in chunks {
-            for lane in 0..LANES {
-                sums[lane] += chunk[lane] * 0.0;
+    vectorised(
+        #[inline(always)]
+        || {
+            let mut sums = [0.0; LANES];
+            let chunks = values.chunks_exact(LANES);
+            let tail: f64 = chunks.remainder().iter().map(|v| v * 0.0).sum();
+            for chunk in chunks {
+                for lane in 0..LANES {
+                    sums[lane] += chunk[lane] * 0.0;
+                }
             }
-        }
-        fold(sums) + tail == 0.0
-    })
+            fold(sums) + tail == 0.0
+        },
+    )
 }
 
 /// e^x to about one unit in the last place, in a form that vectorises: x = k ln 2 + r, e^r by a polynomial, times 2^k.

@@ -141,33 +141,24 @@ pub fn add_gram(z: &[f64], stride: usize, out: &mut [f64]) {
         );
         return;
     }
-    struct Sheets<'a> {
-        z: &'a [f64],
-        stride: usize,
-        out: &'a mut [f64],
-    }
-    impl kernel::Kernel for Sheets<'_> {
+    kernel::vectorised(
         #[inline(always)]
-        fn run(self) {
-            let Sheets { z, stride, out } = self;
+        || {
             // Few enough rows that a tile finds them all in the first-level cache.
             let sheet = (2048 / stride).clamp(16, 256) * stride;
             for z in z.chunks(sheet) {
                 for i in (0..stride).step_by(4) {
-                    let mut j = 0;
-                    while j <= i {
+                    for j in (0..=i).step_by(12) {
                         match (i + 4 - j) / 4 {
                             1 => gram_tile::<4>(z, stride, i, j, out),
                             2 => gram_tile::<8>(z, stride, i, j, out),
                             _ => gram_tile::<12>(z, stride, i, j, out),
                         }
-                        j += 12;
                     }
                 }
             }
-        }
-    }
-    kernel::run(Sheets { z, stride, out });
+        },
+    );
 }
 
 /// A tile of 4 x N sums kept in registers while the rows go by.

@@ -44,13 +44,16 @@ impl Moments {
         x.add_transposed_vector(weights, &mut block.mean);
         block.mean.iter_mut().for_each(|mean| *mean /= block.weight);
         match x {
-            X::Dense(x) => kernel::vectorised(|| {
-                for (row, &weight) in x.values.chunks_exact(x.cols).zip(weights) {
-                    for ((scatter, x), mean) in block.scatter.iter_mut().zip(row).zip(&block.mean) {
-                        *scatter += weight * (x - mean) * (x - mean);
+            X::Dense(x) => kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for (row, &weight) in x.values.chunks_exact(x.cols).zip(weights) {
+                        for ((scatter, x), mean) in block.scatter.iter_mut().zip(row).zip(&block.mean) {
+                            *scatter += weight * (x - mean) * (x - mean);
+                        }
                     }
-                }
-            }),
+                },
+            ),
             X::Sparse(_) => {
                 // Stored values now, the zeros of every column in one go.
                 let mut stored = vec![0.0; self.mean.len()];

@@ -78,7 +78,10 @@ fn stored<'a>(x: &X<'a>) -> &'a [f64] {
 }
 
 pub(super) fn refuse_negative(model: &str, x: &X, first: usize) -> Result<()> {
-    let least = kernel::vectorised(|| stored(x).iter().fold(0.0, |least: f64, &v| if v < least { v } else { least }));
+    let least = kernel::vectorised(
+        #[inline(always)]
+        || stored(x).iter().fold(0.0, |least: f64, &v| if v < least { v } else { least }),
+    );
     if least >= 0.0 {
         return Ok(());
     }

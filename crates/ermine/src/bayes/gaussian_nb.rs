@@ -97,30 +97,36 @@ impl Reduce for ClassMoments {
         batch.x.check_finite(batch.first)?;
         let codes = batch.y.codes();
         let mut block = self.zero();
-        kernel::vectorised(|| {
-            for (i, &class) in codes.iter().enumerate() {
-                let (class, weight) = (&mut block[class as usize], batch.weight(i));
-                class.weight += weight;
-                match batch.x.row(i) {
-                    Row::Dense(row) => class.mean.iter_mut().zip(row).for_each(|(mean, x)| *mean += weight * x),
-                    row => row.for_each(|j, x| class.mean[j] += weight * x),
-                }
-            }
-            for class in block.iter_mut().filter(|class| class.weight > 0.0) {
-                class.mean.iter_mut().for_each(|mean| *mean /= class.weight);
-            }
-        });
-        match batch.x {
-            X::Dense(_) => kernel::vectorised(|| {
+        kernel::vectorised(
+            #[inline(always)]
+            || {
                 for (i, &class) in codes.iter().enumerate() {
                     let (class, weight) = (&mut block[class as usize], batch.weight(i));
-                    if let Row::Dense(row) = batch.x.row(i) {
-                        for ((scatter, mean), x) in class.scatter.iter_mut().zip(&class.mean).zip(row) {
-                            *scatter += weight * (x - mean) * (x - mean);
-                        }
+                    class.weight += weight;
+                    match batch.x.row(i) {
+                        Row::Dense(row) => class.mean.iter_mut().zip(row).for_each(|(mean, x)| *mean += weight * x),
+                        row => row.for_each(|j, x| class.mean[j] += weight * x),
                     }
                 }
-            }),
+                for class in block.iter_mut().filter(|class| class.weight > 0.0) {
+                    class.mean.iter_mut().for_each(|mean| *mean /= class.weight);
+                }
+            },
+        );
+        match batch.x {
+            X::Dense(_) => kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for (i, &class) in codes.iter().enumerate() {
+                        let (class, weight) = (&mut block[class as usize], batch.weight(i));
+                        if let Row::Dense(row) = batch.x.row(i) {
+                            for ((scatter, mean), x) in class.scatter.iter_mut().zip(&class.mean).zip(row) {
+                                *scatter += weight * (x - mean) * (x - mean);
+                            }
+                        }
+                    }
+                },
+            ),
             X::Sparse(_) => {
                 // Stored values now, the zeros of every column in one go.
                 let mut stored = Matrix::zeros(self.classes, self.cols);
@@ -178,19 +184,22 @@ impl Model for GaussianNBModel {
             let constant = self.prior[c].ln() - 0.5 * log_scale;
             // What a row of zeros has, to which the stored values of a sparse row are differences.
             let at_zero: f64 = class.mean.iter().zip(&inverse).map(|(mean, inverse)| mean * mean * inverse).sum();
-            kernel::vectorised(|| {
-                for (i, row) in x.iter().enumerate() {
-                    let distance = match row {
-                        Row::Dense(row) => scaled_distance2(row, &class.mean, &inverse),
-                        row => {
-                            let mut sum = at_zero;
-                            row.for_each(|j, x| sum += x * (x - 2.0 * class.mean[j]) * inverse[j]);
-                            sum
-                        }
-                    };
-                    joint[i * k + c] = constant - 0.5 * distance;
-                }
-            });
+            kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for (i, row) in x.iter().enumerate() {
+                        let distance = match row {
+                            Row::Dense(row) => scaled_distance2(row, &class.mean, &inverse),
+                            row => {
+                                let mut sum = at_zero;
+                                row.for_each(|j, x| sum += x * (x - 2.0 * class.mean[j]) * inverse[j]);
+                                sum
+                            }
+                        };
+                        joint[i * k + c] = constant - 0.5 * distance;
+                    }
+                },
+            );
         }
         posterior(&mut joint, k, output, out);
         Ok(())

@@ -70,21 +70,24 @@ pub(crate) fn posterior(joint: &mut [f64], k: usize, output: Output, out: &mut [
         }
         return;
     }
-    kernel::vectorised(|| {
-        for (row, out) in joint.chunks_exact_mut(k).zip(out.chunks_exact_mut(k)) {
-            let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            if largest == f64::NEG_INFINITY {
-                out.fill(1.0 / k as f64);
-                continue;
+    kernel::vectorised(
+        #[inline(always)]
+        || {
+            for (row, out) in joint.chunks_exact_mut(k).zip(out.chunks_exact_mut(k)) {
+                let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                if largest == f64::NEG_INFINITY {
+                    out.fill(1.0 / k as f64);
+                    continue;
+                }
+                let mut total = 0.0;
+                for (out, score) in out.iter_mut().zip(row) {
+                    *out = kernel::exp(*score - largest);
+                    total += *out;
+                }
+                out.iter_mut().for_each(|p| *p /= total);
             }
-            let mut total = 0.0;
-            for (out, score) in out.iter_mut().zip(row) {
-                *out = kernel::exp(*score - largest);
-                total += *out;
-            }
-            out.iter_mut().for_each(|p| *p /= total);
-        }
-    });
+        },
+    );
 }
 
 /// The place of the largest value, the first of equals.

@@ -194,34 +194,37 @@ fn log_joint(mixture: &Mixture, constants: &[f64], x: &Dense, space: &mut Space)
     chunk.resize(p * LANES, 0.0);
     about.resize(even * LANES, 0.0);
     joint.resize(constants.len() * SHEET, 0.0);
-    kernel::vectorised(|| {
-        for first in (0..rows).step_by(LANES) {
-            let count = LANES.min(rows - first);
-            for lane in 0..LANES {
-                let row = &x.values[(first + lane.min(count - 1)) * p..][..p];
-                for j in 0..p {
-                    chunk[j * LANES + lane] = row[j];
-                }
-            }
-            for (c, &constant) in constants.iter().enumerate() {
-                for (j, &mean) in mixture.means.row(c).iter().enumerate() {
-                    for lane in 0..LANES {
-                        about[j * LANES + lane] = chunk[j * LANES + lane] - mean;
+    kernel::vectorised(
+        #[inline(always)]
+        || {
+            for first in (0..rows).step_by(LANES) {
+                let count = LANES.min(rows - first);
+                for lane in 0..LANES {
+                    let row = &x.values[(first + lane.min(count - 1)) * p..][..p];
+                    for j in 0..p {
+                        chunk[j * LANES + lane] = row[j];
                     }
                 }
-                let distance = match mixture.covariance_type {
-                    Covariance::Full => triangle_distance(&mixture.factors[c * p * p..(c + 1) * p * p], p, about),
-                    Covariance::Tied => triangle_distance(&mixture.factors, p, about),
-                    Covariance::Diag => diagonal_distance(|j| mixture.factors[c * p + j], p, about),
-                    Covariance::Spherical => diagonal_distance(|_| mixture.factors[c], p, about),
-                };
-                let out = &mut joint[c * SHEET + first..][..count];
-                for lane in 0..count {
-                    out[lane] = constant - 0.5 * distance[lane];
+                for (c, &constant) in constants.iter().enumerate() {
+                    for (j, &mean) in mixture.means.row(c).iter().enumerate() {
+                        for lane in 0..LANES {
+                            about[j * LANES + lane] = chunk[j * LANES + lane] - mean;
+                        }
+                    }
+                    let distance = match mixture.covariance_type {
+                        Covariance::Full => triangle_distance(&mixture.factors[c * p * p..(c + 1) * p * p], p, about),
+                        Covariance::Tied => triangle_distance(&mixture.factors, p, about),
+                        Covariance::Diag => diagonal_distance(|j| mixture.factors[c * p + j], p, about),
+                        Covariance::Spherical => diagonal_distance(|_| mixture.factors[c], p, about),
+                    };
+                    let out = &mut joint[c * SHEET + first..][..count];
+                    for lane in 0..count {
+                        out[lane] = constant - 0.5 * distance[lane];
+                    }
                 }
             }
-        }
-    });
+        },
+    );
 }
 
 /// `||L^-1 d||^2` for a chunk of rows: two rows of the triangle at a time, sums in registers.
@@ -270,29 +273,32 @@ fn diagonal_distance(factor: impl Fn(usize) -> f64, p: usize, about: &[f64]) -> 
 
 /// Turns `ln pi_k N(x_i)` into responsibilities; `log_density[i]` becomes the log density of each row.
 fn responsibilities(joint: &mut [f64], log_density: &mut [f64], k: usize, rows: usize) {
-    kernel::vectorised(|| {
-        let mut largest = [f64::NEG_INFINITY; SHEET];
-        for row in joint.chunks_exact(SHEET).take(k) {
-            for i in 0..rows {
-                largest[i] = if row[i] > largest[i] { row[i] } else { largest[i] };
+    kernel::vectorised(
+        #[inline(always)]
+        || {
+            let mut largest = [f64::NEG_INFINITY; SHEET];
+            for row in joint.chunks_exact(SHEET).take(k) {
+                for i in 0..rows {
+                    largest[i] = if row[i] > largest[i] { row[i] } else { largest[i] };
+                }
             }
-        }
-        let mut total = [0.0; SHEET];
-        for row in joint.chunks_exact_mut(SHEET).take(k) {
-            for i in 0..rows {
-                row[i] = kernel::exp(row[i] - largest[i]);
-                total[i] += row[i];
+            let mut total = [0.0; SHEET];
+            for row in joint.chunks_exact_mut(SHEET).take(k) {
+                for i in 0..rows {
+                    row[i] = kernel::exp(row[i] - largest[i]);
+                    total[i] += row[i];
+                }
             }
-        }
-        for row in joint.chunks_exact_mut(SHEET).take(k) {
-            for i in 0..rows {
-                row[i] /= total[i];
+            for row in joint.chunks_exact_mut(SHEET).take(k) {
+                for i in 0..rows {
+                    row[i] /= total[i];
+                }
             }
-        }
-        for i in 0..rows {
-            log_density[i] = largest[i] + total[i].ln();
-        }
-    });
+            for i in 0..rows {
+                log_density[i] = largest[i] + total[i].ln();
+            }
+        },
+    );
 }
 
 #[derive(Default)]
@@ -433,29 +439,35 @@ impl Expect<'_> {
             let share = &joint[c * SHEET..c * SHEET + rows];
             let mean = self.mixture.means.row(c);
             let sum = sum.row_mut(c);
-            kernel::vectorised(|| {
-                for i in 0..rows {
-                    let (row, packed) = (&x.values[i * p..(i + 1) * p], &mut packed[i * stride..i * stride + p]);
-                    let root = share[i].sqrt();
-                    count[c] += share[i];
-                    for j in 0..p {
-                        let d = root * (row[j] - mean[j]);
-                        packed[j] = d;
-                        sum[j] += root * d;
+            kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for i in 0..rows {
+                        let (row, packed) = (&x.values[i * p..(i + 1) * p], &mut packed[i * stride..i * stride + p]);
+                        let root = share[i].sqrt();
+                        count[c] += share[i];
+                        for j in 0..p {
+                            let d = root * (row[j] - mean[j]);
+                            packed[j] = d;
+                            sum[j] += root * d;
+                        }
                     }
-                }
-            });
+                },
+            );
             match self.mixture.covariance_type {
                 Covariance::Full => {
                     linalg::add_gram(packed, stride, &mut scatter[c * stride * stride..(c + 1) * stride * stride]);
                 }
                 Covariance::Tied => {}
-                Covariance::Diag | Covariance::Spherical => kernel::vectorised(|| {
-                    let scatter = &mut scatter[c * stride..(c + 1) * stride];
-                    for row in packed.chunks_exact(stride) {
-                        scatter.iter_mut().zip(row).for_each(|(s, d)| *s += d * d);
-                    }
-                }),
+                Covariance::Diag | Covariance::Spherical => kernel::vectorised(
+                    #[inline(always)]
+                    || {
+                        let scatter = &mut scatter[c * stride..(c + 1) * stride];
+                        for row in packed.chunks_exact(stride) {
+                            scatter.iter_mut().zip(row).for_each(|(s, d)| *s += d * d);
+                        }
+                    },
+                ),
             }
         }
         Ok(())

@@ -424,43 +424,46 @@ impl<'a> Assign<'a> {
     fn add_dense(&self, stat: &mut Sums, batch: &Batch, values: &[f64], cells: &mut [Cell]) {
         let cols = self.mean.len();
         stat.products.resize(cols * LANES, 0.0);
-        kernel::vectorised(|| {
-            for (sheet, cells) in cells.chunks_mut(SHEET).enumerate() {
-                let first = sheet * SHEET;
-                let values = &values[first * cols..(first + cells.len()) * cols];
-                let mut own = [0.0; SHEET];
-                let (mut open, mut count) = ([0u32; SHEET], 0);
-                for (i, (row, cell)) in values.chunks_exact(cols).zip(cells.iter_mut()).enumerate() {
-                    let label = cell.label as usize;
-                    if label < self.centres.rows {
-                        own[i] = squared(row, self.centres.row(label));
-                        cell.lower -= self.moves.loss(label);
-                        let bound = if cell.lower > self.half[label] { cell.lower } else { self.half[label] };
-                        if own[i].sqrt() * (1.0 + 1e-9) < bound {
-                            continue;
+        kernel::vectorised(
+            #[inline(always)]
+            || {
+                for (sheet, cells) in cells.chunks_mut(SHEET).enumerate() {
+                    let first = sheet * SHEET;
+                    let values = &values[first * cols..(first + cells.len()) * cols];
+                    let mut own = [0.0; SHEET];
+                    let (mut open, mut count) = ([0u32; SHEET], 0);
+                    for (i, (row, cell)) in values.chunks_exact(cols).zip(cells.iter_mut()).enumerate() {
+                        let label = cell.label as usize;
+                        if label < self.centres.rows {
+                            own[i] = squared(row, self.centres.row(label));
+                            cell.lower -= self.moves.loss(label);
+                            let bound = if cell.lower > self.half[label] { cell.lower } else { self.half[label] };
+                            if own[i].sqrt() * (1.0 + 1e-9) < bound {
+                                continue;
+                            }
+                        }
+                        open[count] = i as u32;
+                        count += 1;
+                    }
+                    let Sums { products, changed, inertia, weight, sum, .. } = &mut *stat;
+                    self.compare(values, &open[..count], products, |i, label, lower| {
+                        if cells[i].label != label {
+                            *changed += 1;
+                            own[i] = squared(&values[i * cols..(i + 1) * cols], self.centres.row(label as usize));
+                        }
+                        cells[i] = Cell { label, lower };
+                    });
+                    for (i, (row, cell)) in values.chunks_exact(cols).zip(cells.iter()).enumerate() {
+                        let (c, w) = (cell.label as usize, batch.weight(first + i));
+                        *inertia += w * own[i];
+                        weight[c] += w;
+                        for (sum, x) in sum.row_mut(c).iter_mut().zip(row) {
+                            *sum += w * x;
                         }
                     }
-                    open[count] = i as u32;
-                    count += 1;
                 }
-                let Sums { products, changed, inertia, weight, sum, .. } = &mut *stat;
-                self.compare(values, &open[..count], products, |i, label, lower| {
-                    if cells[i].label != label {
-                        *changed += 1;
-                        own[i] = squared(&values[i * cols..(i + 1) * cols], self.centres.row(label as usize));
-                    }
-                    cells[i] = Cell { label, lower };
-                });
-                for (i, (row, cell)) in values.chunks_exact(cols).zip(cells.iter()).enumerate() {
-                    let (c, w) = (cell.label as usize, batch.weight(first + i));
-                    *inertia += w * own[i];
-                    weight[c] += w;
-                    for (sum, x) in sum.row_mut(c).iter_mut().zip(row) {
-                        *sum += w * x;
-                    }
-                }
-            }
-        });
+            },
+        );
     }
 }
 
@@ -537,13 +540,16 @@ impl Sweep for Assign<'_> {
             stat.products.resize(part.rows() * k, 0.0);
             part.x.times_matrix(&self.shifted.values, k, &mut stat.products);
             let cells = &mut cells[first..first + part.rows()];
-            kernel::vectorised(|| {
-                for (i, products) in stat.products.chunks_exact(k).enumerate() {
-                    let nearest = nearest(products, &self.offset) as u32;
-                    stat.changed += usize::from(cells[i].label != nearest);
-                    cells[i].label = nearest;
-                }
-            });
+            kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for (i, products) in stat.products.chunks_exact(k).enumerate() {
+                        let nearest = nearest(products, &self.offset) as u32;
+                        stat.changed += usize::from(cells[i].label != nearest);
+                        cells[i].label = nearest;
+                    }
+                },
+            );
             for i in 0..part.rows() {
                 let (c, weight, row) = (cells[i].label as usize, part.weight(i), part.x.row(i));
                 stat.inertia += weight * row.distance2(self.centres.row(c));
@@ -663,11 +669,14 @@ impl Sweep for Lower<'_> {
     fn add(&self, stat: &mut Self::Stat, batch: &Batch, nearest: &mut [f64]) -> Result<()> {
         if let Some(centre) = self.centre {
             match batch.x {
-                X::Dense(x) => kernel::vectorised(|| {
-                    for (row, nearest) in x.values.chunks_exact(x.cols).zip(nearest.iter_mut()) {
-                        *nearest = nearest.min(squared(row, centre));
-                    }
-                }),
+                X::Dense(x) => kernel::vectorised(
+                    #[inline(always)]
+                    || {
+                        for (row, nearest) in x.values.chunks_exact(x.cols).zip(nearest.iter_mut()) {
+                            *nearest = nearest.min(squared(row, centre));
+                        }
+                    },
+                ),
                 x => x.iter().zip(nearest.iter_mut()).for_each(|(row, d)| *d = d.min(row.distance2(centre))),
             }
         }
@@ -746,14 +755,17 @@ impl Sweep for Potential<'_> {
 
     fn add(&self, stat: &mut Vec<f64>, batch: &Batch, nearest: &mut [f64]) -> Result<()> {
         if let X::Dense(x) = batch.x {
-            kernel::vectorised(|| {
-                for (i, row) in x.values.chunks_exact(x.cols).enumerate() {
-                    let (weight, nearest) = (batch.weight(i), nearest[i]);
-                    for (sum, point) in stat.iter_mut().zip(self.points.values.chunks_exact(x.cols)) {
-                        *sum += weight * squared(row, point).min(nearest);
+            kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for (i, row) in x.values.chunks_exact(x.cols).enumerate() {
+                        let (weight, nearest) = (batch.weight(i), nearest[i]);
+                        for (sum, point) in stat.iter_mut().zip(self.points.values.chunks_exact(x.cols)) {
+                            *sum += weight * squared(row, point).min(nearest);
+                        }
                     }
-                }
-            });
+                },
+            );
             return Ok(());
         }
         for (i, row) in batch.x.iter().enumerate() {
@@ -829,9 +841,12 @@ impl Model for KMeansModel {
                 if let X::Dense(x) = x {
                     let mut chunk = vec![0.0; x.cols * LANES];
                     let wanted: Vec<u32> = (0..x.rows as u32).collect();
-                    kernel::vectorised(|| {
-                        assign.compare(x.values, &wanted, &mut chunk, |i, label, _| out[i] = f64::from(label));
-                    });
+                    kernel::vectorised(
+                        #[inline(always)]
+                        || {
+                            assign.compare(x.values, &wanted, &mut chunk, |i, label, _| out[i] = f64::from(label));
+                        },
+                    );
                     return Ok(());
                 }
                 let mut products = vec![0.0; x.rows() * self.centres.rows];

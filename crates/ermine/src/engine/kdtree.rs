@@ -109,11 +109,14 @@ impl KdTree {
         out.clear();
         out.resize(node.rows, 0.0);
         let values = &self.values[node.first * self.cols..(node.first + node.rows) * self.cols];
-        vectorised(|| {
-            for (q, column) in query.iter().zip(values.chunks_exact(node.rows)) {
-                norm.add_each(*q, column, out);
-            }
-        });
+        vectorised(
+            #[inline(always)]
+            || {
+                for (q, column) in query.iter().zip(values.chunks_exact(node.rows)) {
+                    norm.add_each(*q, column, out);
+                }
+            },
+        );
     }
 }
 

@@ -294,28 +294,36 @@ impl Kernel {
             Kernel::Poly { degree, gamma, coef0 } => {
                 products(a, b, out);
                 let (d, g, c) = (degree.unwrap_or(3.0), gamma.unwrap_or(1.0), coef0.unwrap_or(0.0));
-                vectorised(|| match d {
-                    1.0 => out.iter_mut().for_each(|v| *v = g * *v + c),
-                    2.0 => out.iter_mut().for_each(|v| *v = (g * *v + c) * (g * *v + c)),
-                    3.0 => out.iter_mut().for_each(|v| {
-                        let base = g * *v + c;
-                        *v = base * base * base;
-                    }),
-                    _ if d.fract() == 0.0 && d < 1e9 => out.iter_mut().for_each(|v| *v = (g * *v + c).powi(d as i32)),
-                    _ => out.iter_mut().for_each(|v| *v = (g * *v + c).powf(d)),
-                });
+                vectorised(
+                    #[inline(always)]
+                    || match d {
+                        1.0 => out.iter_mut().for_each(|v| *v = g * *v + c),
+                        2.0 => out.iter_mut().for_each(|v| *v = (g * *v + c) * (g * *v + c)),
+                        3.0 => out.iter_mut().for_each(|v| {
+                            let base = g * *v + c;
+                            *v = base * base * base;
+                        }),
+                        _ if d.fract() == 0.0 && d < 1e9 => {
+                            out.iter_mut().for_each(|v| *v = (g * *v + c).powi(d as i32))
+                        }
+                        _ => out.iter_mut().for_each(|v| *v = (g * *v + c).powf(d)),
+                    },
+                );
             }
             Kernel::Rbf { gamma } => {
                 products(a, b, out);
                 let g = gamma.unwrap_or(1.0);
                 let (na, nb) = (norms(a), norms(b));
-                vectorised(|| {
-                    for (out, na) in out.chunks_exact_mut(m.max(1)).zip(&na) {
-                        for (v, nb) in out.iter_mut().zip(&nb) {
-                            *v = exp(-g * (na + nb - 2.0 * *v).max(0.0));
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for (out, na) in out.chunks_exact_mut(m.max(1)).zip(&na) {
+                            for (v, nb) in out.iter_mut().zip(&nb) {
+                                *v = exp(-g * (na + nb - 2.0 * *v).max(0.0));
+                            }
                         }
-                    }
-                });
+                    },
+                );
             }
             Kernel::Laplacian { gamma } => {
                 let g = gamma.unwrap_or(1.0);
@@ -325,7 +333,10 @@ impl Kernel {
                         for_each_pair(a.row(i), b.row(j), |x, y| sum += (x - y).abs());
                         *v = -g * sum;
                     }
-                    vectorised(|| out.iter_mut().for_each(|v| *v = exp(*v)));
+                    vectorised(
+                        #[inline(always)]
+                        || out.iter_mut().for_each(|v| *v = exp(*v)),
+                    );
                 }
             }
             Kernel::Sigmoid { gamma, coef0 } => {
@@ -377,7 +388,10 @@ impl Kernel {
             }
             Kernel::Exp(k) => {
                 k.block(a, b, out);
-                vectorised(|| out.iter_mut().for_each(|v| *v = exp(*v)));
+                vectorised(
+                    #[inline(always)]
+                    || out.iter_mut().for_each(|v| *v = exp(*v)),
+                );
             }
             Kernel::Normalize(k) => {
                 k.block(a, b, out);

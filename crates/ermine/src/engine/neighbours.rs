@@ -381,30 +381,33 @@ impl Search {
                 _ => products(x, &part, tile),
             }
             let norms = &prepared.norms[first..first + m];
-            vectorised(|| {
-                for ((values, best), own) in tile.chunks_exact_mut(m).zip(&mut best).zip(&own) {
-                    if self.metric == Metric::Cosine {
-                        for (v, norm) in values.iter_mut().zip(norms) {
-                            let scale = (own * norm).sqrt();
-                            *v = if scale > 0.0 { 1.0 - *v / scale } else { 1.0 };
+            vectorised(
+                #[inline(always)]
+                || {
+                    for ((values, best), own) in tile.chunks_exact_mut(m).zip(&mut best).zip(&own) {
+                        if self.metric == Metric::Cosine {
+                            for (v, norm) in values.iter_mut().zip(norms) {
+                                let scale = (own * norm).sqrt();
+                                *v = if scale > 0.0 { 1.0 - *v / scale } else { 1.0 };
+                            }
+                        } else {
+                            values.iter_mut().zip(norms).for_each(|(v, norm)| *v = own + norm - 2.0 * *v);
                         }
-                    } else {
-                        values.iter_mut().zip(norms).for_each(|(v, norm)| *v = own + norm - 2.0 * *v);
-                    }
-                    for (at, values) in values.chunks(8).enumerate() {
-                        // Most points are too far: eight at a time.
-                        let nearest = values.iter().copied().fold(f64::INFINITY, |a, b| if b < a { b } else { a });
-                        if nearest > best.worst() {
-                            continue;
-                        }
-                        for (i, &v) in values.iter().enumerate() {
-                            if v <= best.worst() {
-                                best.offer(v, (first + at * 8 + i) as u32);
+                        for (at, values) in values.chunks(8).enumerate() {
+                            // Most points are too far: eight at a time.
+                            let nearest = values.iter().copied().fold(f64::INFINITY, |a, b| if b < a { b } else { a });
+                            if nearest > best.worst() {
+                                continue;
+                            }
+                            for (i, &v) in values.iter().enumerate() {
+                                if v <= best.worst() {
+                                    best.offer(v, (first + at * 8 + i) as u32);
+                                }
                             }
                         }
                     }
-                }
-            });
+                },
+            );
         }
         let largest = prepared.norms.iter().copied().fold(0.0, f64::max);
         let mut exact = Best::new(k);

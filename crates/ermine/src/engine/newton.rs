@@ -346,45 +346,51 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
             }
             let y = &y[first..first + n];
             let (mut loss, mut weight) = (0.0, 0.0);
-            kernel::vectorised(|| {
-                for i in 0..n {
-                    let c = part.weight(i);
-                    let at = self.scores.loss.at(y[i], score[i] + shift);
-                    loss += c * at.value;
-                    weight += c;
-                    residual[i] = c * at.slope;
-                    root[i] = (c * at.curvature).sqrt();
-                }
-            });
+            kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for i in 0..n {
+                        let c = part.weight(i);
+                        let at = self.scores.loss.at(y[i], score[i] + shift);
+                        loss += c * at.value;
+                        weight += c;
+                        residual[i] = c * at.slope;
+                        root[i] = (c * at.curvature).sqrt();
+                    }
+                },
+            );
             stat.loss += loss;
             stat.weight += weight;
             stat.packed.clear();
             stat.packed.resize(n * stride, 0.0);
             let unit = f64::from(u8::from(self.scores.intercept));
             let fixed = self.scores.offset.map(|offset| offset.column);
-            kernel::vectorised(|| {
-                for (i, z) in stat.packed.chunks_exact_mut(stride).enumerate() {
-                    match part.x.row(i) {
-                        Row::Dense(row) => {
-                            for ((z, x), c) in z.iter_mut().zip(row).zip(self.centre) {
-                                *z = x - c;
+            kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for (i, z) in stat.packed.chunks_exact_mut(stride).enumerate() {
+                        match part.x.row(i) {
+                            Row::Dense(row) => {
+                                for ((z, x), c) in z.iter_mut().zip(row).zip(self.centre) {
+                                    *z = x - c;
+                                }
+                            }
+                            sparse => {
+                                z.iter_mut().zip(self.centre).for_each(|(z, c)| *z = -c);
+                                sparse.for_each(|j, value| z[j] += value);
                             }
                         }
-                        sparse => {
-                            z.iter_mut().zip(self.centre).for_each(|(z, c)| *z = -c);
-                            sparse.for_each(|j, value| z[j] += value);
+                        z[p] = unit;
+                        if let Some(fixed) = fixed {
+                            z[fixed] = 0.0;
                         }
+                        for (g, z) in stat.gradient.iter_mut().zip(&*z) {
+                            *g += residual[i] * z;
+                        }
+                        z.iter_mut().for_each(|z| *z *= root[i]);
                     }
-                    z[p] = unit;
-                    if let Some(fixed) = fixed {
-                        z[fixed] = 0.0;
-                    }
-                    for (g, z) in stat.gradient.iter_mut().zip(&*z) {
-                        *g += residual[i] * z;
-                    }
-                    z.iter_mut().for_each(|z| *z *= root[i]);
-                }
-            });
+                },
+            );
             linalg::add_gram(&stat.packed, stride, &mut stat.hessian);
         }
         Ok(())
@@ -449,15 +455,18 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
             }
         }
         let (mut loss, mut total) = (0.0, 0.0);
-        kernel::vectorised(|| {
-            for (i, s) in stat.scores.iter_mut().enumerate() {
-                let at = self.scores.loss.at(y[i], *s + self.shift);
-                let c = batch.weight(i);
-                loss += c * at.value;
-                *s = c * at.slope;
-                total += *s;
-            }
-        });
+        kernel::vectorised(
+            #[inline(always)]
+            || {
+                for (i, s) in stat.scores.iter_mut().enumerate() {
+                    let at = self.scores.loss.at(y[i], *s + self.shift);
+                    let c = batch.weight(i);
+                    loss += c * at.value;
+                    *s = c * at.slope;
+                    total += *s;
+                }
+            },
+        );
         stat.loss += loss;
         stat.gradient[p] += total;
         batch.x.add_transposed_vector(&stat.scores, &mut stat.gradient[..p]);

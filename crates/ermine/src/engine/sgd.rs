@@ -224,7 +224,10 @@ impl<'a> Walk<'a> {
     fn pass(&mut self, rows: &Rows, order: &[u32], eta0: f64) -> (f64, usize) {
         match rows.x {
             X::Dense(_) if self.sgd.l1_ratio == 0.0 && self.lag.is_empty() && self.velocity.is_empty() => {
-                kernel::vectorised(|| self.steps::<true>(rows, order, eta0))
+                kernel::vectorised(
+                    #[inline(always)]
+                    || self.steps::<true>(rows, order, eta0),
+                )
             }
             _ => self.steps::<false>(rows, order, eta0),
         }

@@ -338,13 +338,16 @@ impl Inner {
 
     /// Steps until no pair violates by more than `tolerance`; returns how many.
     fn run(&mut self, tolerance: f64, max_steps: usize) -> usize {
-        vectorised(|| {
-            for step in 0..max_steps {
-                let Some((i, j)) = self.pair(tolerance) else { return step };
-                self.step(i, j);
-            }
-            max_steps
-        })
+        vectorised(
+            #[inline(always)]
+            || {
+                for step in 0..max_steps {
+                    let Some((i, j)) = self.pair(tolerance) else { return step };
+                    self.step(i, j);
+                }
+                max_steps
+            },
+        )
     }
 
     /// The variable that rises: the steepest of its group. The one that falls: where the pair gains most to second order.

@@ -217,43 +217,46 @@ impl Reduce for Bowls<'_> {
             let y = part.y.real();
             stat.packed.clear();
             stat.packed.resize(n * stride, 0.0);
-            kernel::vectorised(|| {
-                for (i, z) in stat.packed.chunks_exact_mut(stride).enumerate() {
-                    let weight = part.weight(i);
-                    let r = y[i] - score[i] - shift;
-                    match part.x.row(i) {
-                        Row::Dense(row) => {
-                            for ((z, x), c) in z.iter_mut().zip(row).zip(self.centre) {
-                                *z = x - c;
+            kernel::vectorised(
+                #[inline(always)]
+                || {
+                    for (i, z) in stat.packed.chunks_exact_mut(stride).enumerate() {
+                        let weight = part.weight(i);
+                        let r = y[i] - score[i] - shift;
+                        match part.x.row(i) {
+                            Row::Dense(row) => {
+                                for ((z, x), c) in z.iter_mut().zip(row).zip(self.centre) {
+                                    *z = x - c;
+                                }
+                            }
+                            sparse => {
+                                z.iter_mut().zip(self.centre).for_each(|(z, c)| *z = -c);
+                                sparse.for_each(|j, value| z[j] += value);
                             }
                         }
-                        sparse => {
-                            z.iter_mut().zip(self.centre).for_each(|(z, c)| *z = -c);
-                            sparse.for_each(|j, value| z[j] += value);
+                        z[p] = 1.0;
+                        z[p + 1] = 0.0;
+                        let inside = r.abs() <= limit;
+                        let slope = if inside { -2.0 * r / sigma } else { -2.0 * self.epsilon * r.signum() };
+                        for (g, z) in stat.gradient.iter_mut().zip(&*z) {
+                            *g += weight * slope * z;
+                        }
+                        let scale = if self.fixed { 0.0 } else { 1.0 };
+                        if inside {
+                            stat.loss += weight * (scale * sigma + r * r / sigma);
+                            stat.gradient[p + 1] += weight * (scale - r * r / (sigma * sigma));
+                            z[p + 1] = r / sigma;
+                            let root = (2.0 * weight / sigma).sqrt();
+                            z.iter_mut().for_each(|z| *z *= root);
+                        } else {
+                            let beyond = 2.0 * self.epsilon * r.abs() - self.epsilon * self.epsilon * sigma;
+                            stat.loss += weight * (scale * sigma + beyond);
+                            stat.gradient[p + 1] += weight * (scale - self.epsilon * self.epsilon);
+                            z.fill(0.0);
                         }
                     }
-                    z[p] = 1.0;
-                    z[p + 1] = 0.0;
-                    let inside = r.abs() <= limit;
-                    let slope = if inside { -2.0 * r / sigma } else { -2.0 * self.epsilon * r.signum() };
-                    for (g, z) in stat.gradient.iter_mut().zip(&*z) {
-                        *g += weight * slope * z;
-                    }
-                    let scale = if self.fixed { 0.0 } else { 1.0 };
-                    if inside {
-                        stat.loss += weight * (scale * sigma + r * r / sigma);
-                        stat.gradient[p + 1] += weight * (scale - r * r / (sigma * sigma));
-                        z[p + 1] = r / sigma;
-                        let root = (2.0 * weight / sigma).sqrt();
-                        z.iter_mut().for_each(|z| *z *= root);
-                    } else {
-                        let beyond = 2.0 * self.epsilon * r.abs() - self.epsilon * self.epsilon * sigma;
-                        stat.loss += weight * (scale * sigma + beyond);
-                        stat.gradient[p + 1] += weight * (scale - self.epsilon * self.epsilon);
-                        z.fill(0.0);
-                    }
-                }
-            });
+                },
+            );
             linalg::add_gram(&stat.packed, stride, &mut stat.hessian);
         }
         Ok(())

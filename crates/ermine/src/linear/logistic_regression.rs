@@ -338,21 +338,24 @@ impl Reduce for Slopes<'_> {
         batch.x.times_matrix(w, k, &mut stat.scores);
         let (by_column, totals) = stat.gradient.split_at_mut(p * k);
         let mut loss = 0.0;
-        kernel::vectorised(|| {
-            for (i, s) in stat.scores.chunks_exact_mut(k).enumerate() {
-                let (c, y) = (batch.weight(i), codes[i] as usize);
-                for (s, shift) in s.iter_mut().zip(&shift) {
-                    *s += shift;
+        kernel::vectorised(
+            #[inline(always)]
+            || {
+                for (i, s) in stat.scores.chunks_exact_mut(k).enumerate() {
+                    let (c, y) = (batch.weight(i), codes[i] as usize);
+                    for (s, shift) in s.iter_mut().zip(&shift) {
+                        *s += shift;
+                    }
+                    let own = s[y];
+                    loss += c * (softmax(s) - own);
+                    s.iter_mut().for_each(|r| *r *= c);
+                    s[y] -= c;
+                    for (total, r) in totals.iter_mut().zip(&*s) {
+                        *total += r;
+                    }
                 }
-                let own = s[y];
-                loss += c * (softmax(s) - own);
-                s.iter_mut().for_each(|r| *r *= c);
-                s[y] -= c;
-                for (total, r) in totals.iter_mut().zip(&*s) {
-                    *total += r;
-                }
-            }
-        });
+            },
+        );
         stat.loss += loss;
         debug_assert!(self.intercept || b.iter().all(|&b| b == 0.0));
         batch.x.add_transposed_matrix(&stat.scores, k, by_column);

@@ -481,12 +481,15 @@ impl Boosting<'_> {
             };
             match (self.batch.y, loss) {
                 // The common case in a form that the compiler turns into vectors.
-                (Target::Class { codes, .. }, Loss::Binary) if weights.is_none() => kernel::vectorised(|| {
-                    for ((slope, &s), &code) in slopes.iter_mut().zip(raw).zip(&codes[first..]) {
-                        let p = kernel::sigmoid(s);
-                        *slope = [(p - f64::from(code)) as f32, (p * (1.0 - p)) as f32];
-                    }
-                }),
+                (Target::Class { codes, .. }, Loss::Binary) if weights.is_none() => kernel::vectorised(
+                    #[inline(always)]
+                    || {
+                        for ((slope, &s), &code) in slopes.iter_mut().zip(raw).zip(&codes[first..]) {
+                            let p = kernel::sigmoid(s);
+                            *slope = [(p - f64::from(code)) as f32, (p * (1.0 - p)) as f32];
+                        }
+                    },
+                ),
                 (Target::Class { codes, .. }, _) => fill(&|i| f64::from(codes[i])),
                 (y, _) => {
                     let values = y.real();
