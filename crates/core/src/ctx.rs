@@ -1,6 +1,7 @@
 //! What a fit is given besides data: seed, threads, where progress goes, how it is stopped, the other workers.
 
 use crate::{Error, Result, linalg::Matrix, rng};
+use rayon::prelude::*;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -86,10 +87,34 @@ impl Ctx {
 
     /// Runs `f` where parallel work may use this context's threads and no more. Work started inside such work shares them.
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        let (mut f, mut result) = (Some(f), None);
+        self.install_erased(&mut || result = f.take().map(|f| f()));
+        result.expect("it ran")
+    }
+
+    /// `f(0), ..., f(count - 1)` on this context's threads, in this order. After a failure no further call is begun.
+    pub fn map<T: Send>(&self, count: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+        let results: Vec<Mutex<Option<Result<T>>>> = (0..count).map(|_| Mutex::default()).collect();
+        let failed = AtomicBool::new(false);
+        let one = |i: usize| {
+            if !failed.load(Ordering::Relaxed) {
+                let result = f(i);
+                failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                *results[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            }
+        };
+        let one: &(dyn Fn(usize) + Sync) = &one;
+        self.install_erased(&mut || (0..count).into_par_iter().with_max_len(1).for_each(one));
+        results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    }
+
+    /// Erased, so that the machinery of handing work to a pool is compiled once and not for every closure.
+    fn install_erased(&self, f: &mut (dyn FnMut() + Send)) {
         if rayon::current_thread_index().is_some() && rayon::current_num_threads() == self.threads {
-            return f();
+            f();
+        } else {
+            pool(self.threads).install(f);
         }
-        pool(self.threads).install(f)
     }
 
     pub fn check(&self) -> Result<()> {

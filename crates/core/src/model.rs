@@ -319,6 +319,18 @@ impl Info {
     }
 }
 
+fn another_kind(name: &str) -> Error {
+    Error::Unsupported(format!("{name} cannot go on from a model of another kind"))
+}
+
+fn check_same_columns(fitted: usize, found: usize) -> Result<()> {
+    if fitted == found {
+        return Ok(());
+    }
+    let found = format!("{found} features, but the model was fitted with {fitted}");
+    Err(Error::shape("x", format!("{fitted} columns"), found))
+}
+
 /// One line of the list.
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -381,12 +393,9 @@ impl<E: Estimator> AnyEstimator for E {
         check_fit(E::NAME, &E::INFO, &data.shape())?;
         self.validate()?;
         let Some(model) = model.as_any().downcast_ref::<E::Model>() else {
-            return Err(Error::Unsupported(format!("{} cannot go on from a model of another kind", E::NAME)));
+            return Err(another_kind(E::NAME));
         };
-        if Model::cols(model) != data.shape().cols {
-            let found = format!("{} features, but the model was fitted with {}", data.shape().cols, Model::cols(model));
-            return Err(Error::shape("x", format!("{} columns", Model::cols(model)), found));
-        }
+        check_same_columns(Model::cols(model), data.shape().cols)?;
         let Fit { model, log, rows } = Estimator::resume(self, model, data, ctx)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }

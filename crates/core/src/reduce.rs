@@ -163,10 +163,13 @@ impl<S: Sweep> Pass<'_, S> {
         }
         let mid = middle(lo, hi);
         let (left, right) = cells.split_at_mut((mid - lo) * self.leaf);
-        let (left, right) = rayon::join(|| self.subtree(lo, mid, left), || self.subtree(mid, hi, right));
-        let mut left = left?;
-        self.sum.merge(&mut left, right?);
-        Ok(left)
+        let (mut left_sum, mut right_sum) = (None, None);
+        both(&mut || left_sum = Some(self.subtree(lo, mid, left)), &mut || {
+            right_sum = Some(self.subtree(mid, hi, right))
+        });
+        let mut sum = left_sum.expect("it ran")?;
+        self.sum.merge(&mut sum, right_sum.expect("it ran")?);
+        Ok(sum)
     }
 
     fn leaf(&self, leaf: usize, cells: &mut [S::Cell]) -> Result<S::Stat> {
@@ -183,6 +186,11 @@ impl<S: Sweep> Pass<'_, S> {
         self.sum.close(&mut stat);
         Ok(stat)
     }
+}
+
+/// Two things at once. Erased, so that it is compiled once and not for every sum.
+fn both(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
+    rayon::join(left, right);
 }
 
 /// Everyone's subtrees. A worker that failed says so instead, and then all stop with its message.

@@ -12,7 +12,6 @@ use crate::{
     core::{Batch, Shape, model::check_fit, source::Buffers},
     make, predict,
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::{any::Any, ops::Range};
 
@@ -103,7 +102,7 @@ pub fn transform(ctx: &Ctx, model: &dyn AnyModel, x: &X, missing: bool, sparse: 
         };
         let starts: Vec<usize> = (0..x.rows()).step_by(block).collect();
         if let Some(first) = part(starts[0])? {
-            let rest = ctx.install(|| starts[1..].par_iter().map(|&first| part(first)).collect::<Result<Vec<_>>>())?;
+            let rest = ctx.map(starts.len() - 1, |i| part(starts[i + 1]))?;
             let mut all = first;
             if rest.iter().all(Option::is_some) {
                 rest.into_iter().flatten().for_each(|part| all.append(part));

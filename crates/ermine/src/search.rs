@@ -25,7 +25,6 @@ use crate::{
     predict,
     split::Fold,
 };
-use rayon::prelude::*;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Instant,
@@ -106,7 +105,7 @@ pub fn cross_validate(
         let child = ctx.child("fold", i as u64);
         run_fold(&child, spec, data, &fold.train, &fold.test, metrics, train_scores).map(|(result, _)| result)
     };
-    ctx.install(|| folds.par_iter().enumerate().map(run).collect())
+    ctx.map(folds.len(), |k| run((k, &folds[k])))
 }
 
 /// Predictions for every row by a model that has not seen it: rows x columns of the output that `metric` needs. Every row must be
@@ -119,7 +118,7 @@ pub fn cross_val_predict(ctx: &Ctx, spec: &Spec, data: &Data, folds: &[Fold], me
         let fit = estimator.fit(&train.data()?, &child)?;
         output_for(&child, &*fit.model, &test.data()?.batch(), metric, estimator.info().missing)
     };
-    let parts: Vec<Matrix> = ctx.install(|| folds.par_iter().enumerate().map(run).collect::<Result<Vec<_>>>())?;
+    let parts: Vec<Matrix> = ctx.map(folds.len(), |k| run((k, &folds[k])))?;
     let rows = data.batch().rows();
     let mut out = Matrix::zeros(rows, parts.first().map_or(0, |part| part.cols));
     let mut times = vec![0; rows];
@@ -316,7 +315,7 @@ pub fn search(ctx: &Ctx, candidates: &[Spec], data: &Data, folds: &[Fold], metri
             other => Ok(other.map(|(result, _)| result)),
         }
     };
-    let results: Vec<Result<FoldResult>> = ctx.install(|| jobs.par_iter().map(run).collect::<Result<Vec<_>>>())?;
+    let results: Vec<Result<FoldResult>> = ctx.map(jobs.len(), |k| run(&jobs[k]))?;
     let mut results = results.into_iter();
     let mut first_error = None;
     let mut found: Vec<Candidate> = Vec::with_capacity(candidates.len());
@@ -420,7 +419,7 @@ pub fn nested(
         let (result, _) = run_fold(&child, &best, data, &fold.train, &fold.test, &[metric], false)?;
         Ok((best, result.test[0]))
     };
-    ctx.install(|| outer.par_iter().enumerate().map(run).collect())
+    ctx.map(outer.len(), |k| run((k, &outer[k])))
 }
 
 /// How many rows of each class a target has; for callers that choose folds.

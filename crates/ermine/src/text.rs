@@ -227,7 +227,7 @@ impl Tfidf {
         }
         let size = documents.len().div_ceil(4 * ctx.threads()).max(64);
         let count = |documents: &[&str]| Part::count(&cutter, documents, ctx);
-        let parts: Vec<Part> = ctx.install(|| documents.par_chunks(size).map(count).collect::<Result<Vec<_>>>())?;
+        let parts: Vec<Part> = in_parts(documents, size, ctx, count)?;
 
         // One vocabulary, with documents and occurrences of each term.
         let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
@@ -266,7 +266,8 @@ impl Tfidf {
             numbers: FxHashMap::default(),
         };
         model.number();
-        let rows = |(part, map): (&Part, &Vec<u32>)| {
+        let rows = |i: usize| {
+            let (part, map) = (&parts[i], &maps[i]);
             let mut out = OwnedCsr::new(model.terms.len());
             let (mut start, mut cells) = (0, Vec::new());
             for &end in &part.ends {
@@ -276,12 +277,22 @@ impl Tfidf {
                 model.finish_row(&mut cells, &mut out);
                 start = end;
             }
-            out
+            Ok(out)
         };
-        let parts: Vec<OwnedCsr> = ctx.install(|| parts.par_iter().zip(&maps).map(rows).collect());
-        let x = join(parts, model.terms.len());
+        let x = join(ctx.map(parts.len(), rows)?, model.terms.len());
         Ok((model, x))
     }
+}
+
+/// `f` of each `size` documents, in order.
+fn in_parts<T: Send>(
+    documents: &[&str],
+    size: usize,
+    ctx: &Ctx,
+    f: impl Fn(&[&str]) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let parts: Vec<&[&str]> = documents.chunks(size).collect();
+    ctx.map(parts.len(), |i| f(parts[i]))
 }
 
 /// Parts one after another, copied once.
@@ -350,7 +361,7 @@ impl TextModel {
             }
             ctx.check().map(|()| out)
         };
-        let parts = ctx.install(|| documents.par_chunks(size).map(part).collect::<Result<Vec<_>>>())?;
+        let parts = in_parts(documents, size, ctx, part)?;
         Ok(join(parts, self.terms.len()))
     }
 
@@ -438,7 +449,7 @@ impl Hashed {
             }
             ctx.check().map(|()| out)
         };
-        let parts = ctx.install(|| documents.par_chunks(size).map(part).collect::<Result<Vec<_>>>())?;
+        let parts = in_parts(documents, size, ctx, part)?;
         Ok(join(parts, self.n_features))
     }
 }

@@ -13,7 +13,6 @@ use crate::{
     core::{Batch, stats::Moments},
     make, predict,
 };
-use rayon::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BiasVariance {
@@ -62,7 +61,7 @@ pub fn bias_variance(
         let fit = estimator.fit(&sample.data()?, &child)?;
         Ok(predict(&child, &*fit.model, &batch.x, output, estimator.info().missing)?.values)
     };
-    let answers: Vec<Vec<f64>> = ctx.install(|| (0..refits).into_par_iter().map(refit).collect::<Result<Vec<_>>>())?;
+    let answers: Vec<Vec<f64>> = ctx.map(refits, refit)?;
     let total: f64 = (0..batch.rows()).map(|i| batch.weight(i)).sum();
     let mean = |of: &dyn Fn(usize) -> f64| (0..batch.rows()).map(|i| batch.weight(i) * of(i)).sum::<f64>() / total;
     let n = refits as f64;

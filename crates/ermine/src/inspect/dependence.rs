@@ -8,7 +8,6 @@ use crate::{
     engine::quantile,
     predict,
 };
-use rayon::prelude::*;
 
 /// The prediction along one column.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +70,7 @@ pub fn partial_dependence(
         }
         Ok((mean, (0..kept).map(|i| out[(i, which)]).collect()))
     };
-    let points: Vec<(Vec<f64>, Vec<f64>)> = ctx.install(|| grid.par_iter().map(at).collect::<Result<Vec<_>>>())?;
+    let points: Vec<(Vec<f64>, Vec<f64>)> = ctx.map(grid.len(), |i| at(&grid[i]))?;
     Ok(Dependence {
         column,
         mean: Matrix::from_fn(grid.len(), width, |g, c| points[g].0[c]),

@@ -8,7 +8,6 @@ use crate::{
     metrics::Metric,
     search::{mean_and_error, score},
 };
-use rayon::prelude::*;
 
 /// How much the score falls without one column.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,5 +47,5 @@ pub fn permutation_importance(
         let (mean, standard_error) = mean_and_error(&falls);
         Ok(Importance { column, falls, mean, standard_error })
     };
-    ctx.install(|| (0..dense.cols).into_par_iter().map(of_column).collect())
+    ctx.map(dense.cols, of_column)
 }

@@ -22,7 +22,6 @@ use crate::{
     engine::dual_coordinate::{self, Rows},
     linear::LinearModel,
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 choice! {
@@ -104,9 +103,7 @@ impl Estimator for LinearSVC {
             let batch = data.in_memory("LinearSVC", "coordinate descent goes back to any row")?;
             ctx.check()?;
             batch.x.check_finite(batch.first)?;
-            ctx.install(|| {
-                targets.par_iter().map(|&class| self.coordinates(ctx, &batch, class)).collect::<Result<_>>()
-            })?
+            ctx.map(targets.len(), |i| self.coordinates(ctx, &batch, targets[i]))?
         };
         let p = shape.cols;
         let coef = Matrix::new(solved.iter().flat_map(|s| s.w[..p].to_vec()).collect(), solved.len(), p);

@@ -11,7 +11,6 @@ use crate::{
         smo,
     },
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 choice! {
@@ -145,12 +144,9 @@ pub fn fit_pairs(
         positive: members[i].len(),
         bytes,
     };
-    let machines: Vec<Machine> =
-        ctx.install(|| pairs.par_iter().map(|pair| solve(ctx, &task(pair))).collect::<Result<_>>())?;
+    let machines: Vec<Machine> = ctx.map(pairs.len(), |i| solve(ctx, &task(&pairs[i])))?;
     let platt = match probability {
-        true => Some(
-            ctx.install(|| pairs.par_iter().map(|pair| platt(ctx, &task(pair), &solve)).collect::<Result<Vec<_>>>())?,
-        ),
+        true => Some(ctx.map(pairs.len(), |i| platt(ctx, &task(&pairs[i]), &solve))?),
         false => None,
     };
 

@@ -19,7 +19,6 @@ use crate::{
         least_squares,
     },
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -358,8 +357,7 @@ impl Net<'_> {
                 };
                 Ok((0..alphas.len()).map(error).collect())
             };
-            let by_fold: Vec<Vec<f64>> =
-                ctx.install(|| (0..folds).into_par_iter().map(by_fold).collect::<Result<_>>())?;
+            let by_fold: Vec<Vec<f64>> = ctx.map(folds, by_fold)?;
             let errors = Matrix::from_fn(alphas.len(), folds, |i, f| by_fold[f][i]);
             return Ok((alphas, errors));
         }

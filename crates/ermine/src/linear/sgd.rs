@@ -14,7 +14,6 @@ use crate::{
     },
     linear::logistic_regression::first_largest,
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Linear scores with where their descents stand, so that they can go on.
@@ -60,7 +59,7 @@ pub fn descend(
         let state = before.map_or_else(|| State::new(batch.x.cols()), |before| before.states[class].clone());
         sgd.run(&rows, state, ctx, limit)
     };
-    let descents: Vec<Descent> = ctx.install(|| (0..outputs).into_par_iter().map(own).collect::<Result<_>>())?;
+    let descents: Vec<Descent> = ctx.map(outputs, own)?;
     let mut coef = Matrix::zeros(outputs, batch.x.cols());
     let mut intercept = vec![0.0; outputs];
     for (class, descent) in descents.iter().enumerate() {

@@ -35,7 +35,6 @@ pub use regression::{
 };
 
 use crate::{Ctx, Error, Matrix, Output, Result, Target, Task, engine::quantile};
-use rayon::prelude::*;
 
 /// What a metric compares with the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -355,8 +354,7 @@ pub fn bootstrap(
         let sample: Vec<usize> = (0..rows).map(|_| rng.below(rows)).collect();
         statistic(&sample)
     };
-    let mut values: Vec<f64> =
-        ctx.install(|| (0..resamples).into_par_iter().map(draw).collect::<Result<Vec<f64>>>())?;
+    let mut values: Vec<f64> = ctx.map(resamples, draw)?;
     values.retain(|value| value.is_finite());
     if values.len() < 2 {
         return Ok(undefined);

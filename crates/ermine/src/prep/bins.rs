@@ -14,7 +14,6 @@ use crate::{
     core::{choice, param::at_least, params, reduce},
     engine::quantile,
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 choice! {
@@ -97,7 +96,7 @@ fn cuts(data: &dyn Source, ctx: &Ctx, name: &str, strategy: Cuts, count: usize) 
         let values = column_values(&batch.x, j);
         Ok((0..count).map(|i| quantile::weighted(&values, batch.weights, i as f64 / (count - 1) as f64)).collect())
     };
-    ctx.install(|| (0..cols).into_par_iter().map(of_column).collect())
+    ctx.map(cols, of_column)
 }
 
 impl Estimator for KBinsDiscretizer {

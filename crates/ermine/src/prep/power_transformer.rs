@@ -9,7 +9,6 @@ use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Passes, Result, Source, Task, X,
     core::{choice, params},
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 choice! {
@@ -111,7 +110,7 @@ impl Estimator for PowerTransformer {
             let scale = if constant || !(variance > 0.0) { 1.0 } else { variance.sqrt() };
             Ok(if self.standardize { (lambda, mean, scale) } else { (lambda, 0.0, 1.0) })
         };
-        let found = ctx.install(|| (0..batch.x.cols()).into_par_iter().map(of_column).collect::<Result<Vec<_>>>())?;
+        let found = ctx.map(batch.x.cols(), of_column)?;
         let model = PowerModel {
             lambdas: found.iter().map(|found| found.0).collect(),
             mean: found.iter().map(|found| found.1).collect(),

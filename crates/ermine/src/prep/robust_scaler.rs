@@ -10,7 +10,6 @@ use crate::{
     core::{model::Property, params},
     engine::quantile,
 };
-use rayon::prelude::*;
 
 params! {
     /// Takes off the median and divides by the range between two quantiles, which outliers hardly move.
@@ -67,8 +66,7 @@ impl Estimator for RobustScaler {
                 }
             })
         };
-        let found: Vec<[f64; 3]> =
-            ctx.install(|| (0..cols).into_par_iter().map(of_column).collect::<Result<Vec<_>>>())?;
+        let found: Vec<[f64; 3]> = ctx.map(cols, of_column)?;
         let center: Vec<f64> = found.iter().map(|q| if self.with_centering { q[1] } else { 0.0 }).collect();
         let range = |q: &[f64; 3]| if q[2] - q[0] <= 10.0 * f64::MIN_POSITIVE { 1.0 } else { q[2] - q[0] };
         let scale: Vec<f64> = found.iter().map(|q| if self.with_scaling { range(q) } else { 1.0 }).collect();

@@ -8,7 +8,6 @@ use crate::{
     core::{Batch, Reduce, choice, param::any, params, reduce},
     engine::quantile,
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 choice! {
@@ -121,7 +120,7 @@ impl Estimator for SimpleImputer {
                         _ => mode(&values, &weights),
                     })
                 };
-                ctx.install(|| (0..means.len()).into_par_iter().map(of_column).collect::<Result<Vec<_>>>())?
+                ctx.map(means.len(), of_column)?
             }
         };
         let mut log = FitLog::exact(Certificate::None);

@@ -17,7 +17,6 @@ use crate::{
     core::{choice, param::at_least, params},
     split::Folds,
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 choice! {
@@ -80,15 +79,10 @@ impl Estimator for TargetEncoder {
         let categories: Vec<Vec<f64>> =
             levels.into_iter().map(|column| column.into_iter().map(|l| l.0).collect()).collect();
         let rows = batch.rows();
-        let codes: Vec<Vec<u32>> = ctx.install(|| {
-            (0..categories.len())
-                .into_par_iter()
-                .map(|j| {
-                    let values = column_values(&batch.x, j);
-                    values.iter().map(|&value| find(&categories[j], value).unwrap_or(0) as u32).collect()
-                })
-                .collect()
-        });
+        let codes: Vec<Vec<u32>> = ctx.map(categories.len(), |j| {
+            let values = column_values(&batch.x, j);
+            Ok(values.iter().map(|&value| find(&categories[j], value).unwrap_or(0) as u32).collect())
+        })?;
         let all: Vec<usize> = (0..rows).collect();
         let target_mean = means(&y, &all);
         let sizes: Vec<usize> = categories.iter().map(Vec::len).collect();
@@ -104,8 +98,7 @@ impl Estimator for TargetEncoder {
             .or_else(|_| Folds::KFold { n_splits: self.cv, shuffle: true }.split(&batch, None, ctx.seed));
         if let Ok(folds) = folds {
             let (cols, targets) = (codes.len(), y.len());
-            let learned =
-                ctx.install(|| folds.par_iter().map(|fold| encode(&fold.train)).collect::<Result<Vec<_>>>())?;
+            let learned = ctx.map(folds.len(), |fold| encode(&folds[fold].train))?;
             let mut crossed = Matrix::zeros(rows, cols * targets);
             for (fold, learned) in folds.iter().zip(&learned) {
                 for &row in &fold.test {

@@ -18,7 +18,6 @@ use crate::{
     engine::tree::first_largest,
     entry,
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 macro_rules! bagging {
@@ -152,8 +151,7 @@ impl Plan {
             };
             Ok((Bagged { member: fitted, columns: if all { vec![] } else { columns } }, counts))
         };
-        let fitted: Vec<(Bagged, Vec<u32>)> =
-            ctx.install(|| (0..self.members as u64).into_par_iter().map(member).collect::<Result<_>>())?;
+        let fitted: Vec<(Bagged, Vec<u32>)> = ctx.map(self.members, |i| member(i as u64))?;
         ctx.progress(Progress { what: "members", step: self.members, of: Some(self.members), value: None });
         let mut rows = Vec::new();
         let mut score = None;

@@ -27,7 +27,6 @@ use crate::{
         tree::{Block, Tree, check_trees, first_largest, normalise},
     },
 };
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Four estimators that differ in criterion, columns tried, bootstrap and thresholds.
@@ -218,7 +217,7 @@ impl Plan {
         let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { n } else { 0 }] };
         for first in (0..self.trees as u64).step_by(CHUNK as usize) {
             let last = (first + CHUNK).min(self.trees as u64);
-            let grown: Vec<_> = ctx.install(|| (first..last).into_par_iter().map(tree).collect::<Result<Vec<_>>>())?;
+            let grown: Vec<_> = ctx.map((last - first) as usize, |i| tree(first + i as u64))?;
             for (tree, shares, unseen) in grown {
                 importances.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
                 oob.add(&tree, &unseen);
