@@ -12,8 +12,9 @@ from ._files import FittedModel, load
 from ._models import *  # noqa: F403
 from ._models import MODULES as _MODULES
 from ._models import __all__ as _CLASSES
+from ._tables import Table, read_table
 
-__all__ = ["FittedModel", "__version__", "load", "models", *_CLASSES]
+__all__ = ["FittedModel", "Table", "__version__", "load", "models", "read_table", *_CLASSES]
 
 
 def models():

@@ -121,12 +121,19 @@ class FittedModel:
         scores = self._output(X, "Decision")
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    def prepare(self, X):
+        """Raw rows as the model sees them: the columns `estimator.feature_names_in_`."""
+        return self._saved.prepare(self._raw(X))
+
     def _output(self, X, output):
         from ._base import _threads
 
+        return self._saved.predict(self._raw(X), output, threads=_threads(None))
+
+    def _raw(self, X):
         columns = _columns(X, self._fields)
         rows = np.column_stack([_numbers(column, field) for column, field in zip(columns, self._fields)])
-        return self._saved.predict(np.ascontiguousarray(rows), output, threads=_threads(None))
+        return np.ascontiguousarray(rows)
 
     def __repr__(self):
         return f"<{self.header['model']} fitted on {self.header['rows']} rows of {len(self._fields)} columns>"

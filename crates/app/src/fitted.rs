@@ -112,6 +112,11 @@ impl Fitted {
         self.prepared(x, |x| score::predictions(ctx, entry, &*self.model, x))
     }
 
+    /// Raw rows as the model sees them.
+    pub fn prepare(&self, x: &X) -> Result<Matrix> {
+        self.prepared(x, |x| Ok(x.to_matrix()))
+    }
+
     /// Runs `f` on prepared rows; errors speak of columns by name.
     fn prepared<R>(&self, x: &X, f: impl FnOnce(&X) -> Result<R>) -> Result<R> {
         match &self.preparation {

@@ -207,11 +207,30 @@ fn every_damaged_byte_of_a_model_file_is_noticed() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_disk_leaves_the_old_model() {
-    // /dev/full cannot be renamed onto, so the refusal comes from the folder: nothing is written anywhere.
-    let output = run(&["fit", "PENGUINS", "--target", "species", "-o", "/dev/full/model.ermine"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write /dev/full/model.ermine"));
+fn a_disk_that_fills_up_while_saving_leaves_the_old_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = fitted(folder.path(), &["--target", "species"]);
+    let before = fs::read(&model).unwrap();
+    // The second write is cut off after 4 KiB, as by a disk that is full; a forest is larger.
+    let script = "ulimit -f 8; trap '' XFSZ; exec \"$@\"";
+    let output = Command::new("sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_ermine"), "fit"])
+        .arg(penguins())
+        .args(["--target", "species", "--model", "RandomForestClassifier", "-o"])
+        .arg(&model)
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains(&format!("cannot write {}", model.display())), "{message}");
+    assert_eq!(fs::read(&model).unwrap(), before);
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, [model.file_name().unwrap()], "something half-written was left");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_an_error() {
     let output = ermine()
         .args(["models"])
         .stdout(fs::OpenOptions::new().write(true).open("/dev/full").unwrap())
@@ -219,6 +238,38 @@ fn a_full_disk_leaves_the_old_model() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write the output"));
+}
+
+/// A file of each format stays here for ever. `ERMINE_WRITE_SAMPLES=1` makes those of a new format.
+#[test]
+fn model_files_of_every_format_load_and_predict_the_same() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/formats/1");
+    let kinds = [
+        ("linear", "--target body_mass_g --model Ridge --alpha 0.5"),
+        ("logistic", "--target species --model LogisticRegression"),
+        ("clusters", "--model KMeans --n_clusters 3"),
+    ];
+    for (name, arguments) in kinds {
+        let (model, expected) = (folder.join(format!("{name}.ermine")), folder.join(format!("{name}.csv")));
+        let predict = || run(&["predict", model.to_str().unwrap(), "PENGUINS"]);
+        if std::env::var_os("ERMINE_WRITE_SAMPLES").is_some() {
+            let fit = [&["fit", "PENGUINS", "-o", model.to_str().unwrap()], &*arguments.split(' ').collect::<Vec<_>>()];
+            assert!(run(&fit.concat()).status.success());
+            fs::write(&expected, predict().stdout).unwrap();
+        }
+        let output = predict();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let (found, expected) = (String::from_utf8(output.stdout).unwrap(), fs::read_to_string(&expected).unwrap());
+        assert_eq!(found.lines().count(), expected.lines().count(), "{name}");
+        // Another machine's vectors may round the last digit otherwise.
+        for (found, expected) in found.lines().zip(expected.lines()) {
+            let same = |(a, b): (&str, &str)| match (a.parse::<f64>(), b.parse::<f64>()) {
+                (Ok(a), Ok(b)) => (a - b).abs() <= 1e-9 * (1.0 + b.abs()),
+                _ => a == b,
+            };
+            assert!(found.split(',').zip(expected.split(',')).all(same), "{name}: {found} was {expected}");
+        }
+    }
 }
 
 #[test]

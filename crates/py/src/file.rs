@@ -73,6 +73,13 @@ impl Saved {
         self.0.prepared_names()
     }
 
+    /// Raw rows as the model sees them.
+    fn prepare<'py>(&self, py: Python<'py>, x: Rows<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let fail = |error: ermine::Error| failure(error, None);
+        let out = self.0.prepare(&x.view().map_err(fail)?).map_err(fail)?;
+        floats(py, out.values, &[out.rows, out.cols])
+    }
+
     /// One output for raw rows: categories as codes, missing values as NaN.
     #[pyo3(signature = (x, output, *, threads=1))]
     fn predict<'py>(&self, py: Python<'py>, x: Rows<'py>, output: &str, threads: usize) -> PyResult<Bound<'py, PyAny>> {

@@ -7,6 +7,7 @@
 mod convert;
 mod file;
 mod run;
+mod table;
 
 use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
 use ermine::{AnyModel, Ctx, Data, Entry, MODELS, Output, OwnedCsr, core::param};
@@ -218,6 +219,7 @@ fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Model>()?;
     module.add_class::<Spec>()?;
     module.add_class::<file::Saved>()?;
+    module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(models, module)?)?;
     module.add_function(wrap_pyfunction!(check_params, module)?)?;
     Ok(())

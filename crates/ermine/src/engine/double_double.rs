@@ -70,6 +70,11 @@ impl Dd {
         quick_sum(first, second).add(Dd::new(third))
     }
 
+    /// Times a power of two, which rounds nothing.
+    pub fn scaled(self, power: f64) -> Dd {
+        Dd { hi: self.hi * power, lo: self.lo * power }
+    }
+
     pub fn value(self) -> f64 {
         self.hi + self.lo
     }
@@ -91,24 +96,7 @@ impl Reduce for ExactProducts<'_> {
     }
 
     fn add(&self, stat: &mut Vec<Dd>, batch: &Batch) -> Result<()> {
-        let mut z = vec![Dd::new(1.0); 1 + self.cols + self.targets];
-        let mut row = vec![0.0; self.cols];
-        let y = batch.y.real();
-        for i in 0..batch.rows() {
-            let weight = Dd::new(batch.weight(i));
-            match batch.x.row(i) {
-                Row::Dense(x) => row.copy_from_slice(x),
-                sparse => {
-                    row.fill(0.0);
-                    sparse.for_each(|j, value| row[j] = value);
-                }
-            }
-            for j in 0..self.cols {
-                z[1 + j] = Dd::difference(row[j], self.centre[j]);
-            }
-            for t in 0..self.targets {
-                z[1 + self.cols + t] = Dd::difference(y[i * self.targets + t], self.centre[self.cols + t]);
-            }
+        each_row(batch, self.cols, self.targets, self.centre, |weight, z| {
             let mut at = 0;
             for a in 0..z.len() {
                 let weighted = weight.times(z[a]);
@@ -117,7 +105,7 @@ impl Reduce for ExactProducts<'_> {
                     at += 1;
                 }
             }
-        }
+        });
         Ok(())
     }
 
@@ -126,43 +114,113 @@ impl Reduce for ExactProducts<'_> {
     }
 }
 
-/// Solves A x = b for several right-hand sides by L D L', A from its packed lower triangle; `None` when A is not positive definite.
-pub fn solve(a: &[Dd], n: usize, b: &mut [Vec<Dd>]) -> Option<()> {
-    let at = |i: usize, j: usize| i * (i + 1) / 2 + j;
-    let mut l = a[..n * (n + 1) / 2].to_vec();
-    for j in 0..n {
-        // l[j][k] holds L D for k < j until it is divided below.
-        for i in j..n {
-            let mut sum = l[at(i, j)];
-            for k in 0..j {
-                sum = sum.subtract(l[at(i, k)].times(l[at(j, k)]).times(l[at(k, k)]));
+/// Weight and (1, x - centre, y - centre) of every row.
+fn each_row(batch: &Batch, cols: usize, targets: usize, centre: &[f64], mut f: impl FnMut(Dd, &[Dd])) {
+    let mut z = vec![Dd::new(1.0); 1 + cols + targets];
+    let mut row = vec![0.0; cols];
+    let y = batch.y.real();
+    for i in 0..batch.rows() {
+        match batch.x.row(i) {
+            Row::Dense(x) => row.copy_from_slice(x),
+            sparse => {
+                row.fill(0.0);
+                sparse.for_each(|j, value| row[j] = value);
             }
-            l[at(i, j)] = sum;
         }
-        let pivot = l[at(j, j)];
-        if !(pivot.hi > 0.0) {
-            return None;
+        for j in 0..cols {
+            z[1 + j] = Dd::difference(row[j], centre[j]);
         }
-        for i in j + 1..n {
-            l[at(i, j)] = l[at(i, j)].over(pivot);
+        for t in 0..targets {
+            z[1 + cols + t] = Dd::difference(y[i * targets + t], centre[cols + t]);
         }
+        f(Dd::new(batch.weight(i)), &z);
     }
-    for x in b {
-        for i in 0..n {
+}
+
+/// For each target the sum of w z r over the rows, r = y - v.z its residual: what is left of the normal equations at `v`. Their
+/// own matrix squares the condition; these residuals do not.
+pub struct ExactResiduals<'a> {
+    pub cols: usize,
+    pub targets: usize,
+    pub centre: &'a [f64],
+    /// One vector of 1 + cols for each target.
+    pub solution: &'a [Vec<Dd>],
+}
+
+impl Reduce for ExactResiduals<'_> {
+    type Stat = Vec<Dd>;
+
+    fn zero(&self) -> Vec<Dd> {
+        vec![Dd::default(); self.targets * (1 + self.cols)]
+    }
+
+    fn add(&self, stat: &mut Vec<Dd>, batch: &Batch) -> Result<()> {
+        let width = 1 + self.cols;
+        each_row(batch, self.cols, self.targets, self.centre, |weight, z| {
+            for (t, (stat, v)) in stat.chunks_exact_mut(width).zip(self.solution).enumerate() {
+                let fitted = |r: Dd, j: usize| r.subtract(v[j].times(z[j]));
+                let residual = weight.times((0..width).fold(z[width + t], fitted));
+                stat.iter_mut().zip(z).for_each(|(sum, z)| *sum = sum.add(residual.times(*z)));
+            }
+        });
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<Dd>, right: Vec<Dd>) {
+        left.iter_mut().zip(right).for_each(|(left, right)| *left = left.add(right));
+    }
+}
+
+/// A = L D L', packed by rows: L below, D on the diagonal.
+pub struct Factor {
+    l: Vec<Dd>,
+    n: usize,
+}
+
+fn at(i: usize, j: usize) -> usize {
+    i * (i + 1) / 2 + j
+}
+
+impl Factor {
+    /// From the packed lower triangle; `None` when A is not positive definite.
+    pub fn new(a: &[Dd], n: usize) -> Option<Factor> {
+        let mut l = a[..n * (n + 1) / 2].to_vec();
+        for j in 0..n {
+            for i in j..n {
+                let mut sum = l[at(i, j)];
+                for k in 0..j {
+                    sum = sum.subtract(l[at(i, k)].times(l[at(j, k)]).times(l[at(k, k)]));
+                }
+                l[at(i, j)] = sum;
+            }
+            let pivot = l[at(j, j)];
+            if !(pivot.hi > 0.0) {
+                return None;
+            }
+            for i in j + 1..n {
+                l[at(i, j)] = l[at(i, j)].over(pivot);
+            }
+        }
+        Some(Factor { l, n })
+    }
+
+    /// A^-1 x in place.
+    pub fn solve(&self, x: &mut [Dd]) {
+        let Factor { l, n } = self;
+        for i in 0..*n {
             for k in 0..i {
                 x[i] = x[i].subtract(l[at(i, k)].times(x[k]));
             }
         }
-        for i in 0..n {
+        for i in 0..*n {
             x[i] = x[i].over(l[at(i, i)]);
         }
-        for i in (0..n).rev() {
-            for k in i + 1..n {
+        for i in (0..*n).rev() {
+            for k in i + 1..*n {
                 x[i] = x[i].subtract(l[at(k, i)].times(x[k]));
             }
         }
     }
-    Some(())
 }
 
 #[cfg(test)]
@@ -185,8 +243,8 @@ mod tests {
         let entry = |i: usize, j: usize| Dd::new(1.0).over(Dd::new((i + j + 1) as f64));
         let a: Vec<Dd> = (0..n).flat_map(|i| (0..=i).map(move |j| entry(i, j))).collect();
         let sums: Vec<Dd> = (0..n).map(|i| (0..n).fold(Dd::default(), |s, j| s.add(entry(i, j)))).collect();
-        let mut b = vec![sums];
-        solve(&a, n, &mut b).unwrap();
-        assert!(b[0].iter().all(|x| (x.value() - 1.0).abs() < 1e-12), "{b:?}");
+        let mut b = sums;
+        Factor::new(&a, n).unwrap().solve(&mut b);
+        assert!(b.iter().all(|x| (x.value() - 1.0).abs() < 1e-12), "{b:?}");
     }
 }

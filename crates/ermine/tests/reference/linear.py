@@ -117,7 +117,9 @@ far = np.stack([t**k for k in range(1, 11)], axis=1)
 far_y = (0.9 + 0.01 * np.sin(3 * t) + 0.002 * t).round(6)
 years = np.arange(1947, 1963, dtype=float)
 level = np.array([83.0, 88.5, 88.2, 89.5, 96.2, 98.1, 99.0, 100.0, 101.2, 104.6, 108.4, 110.8, 112.6, 114.2, 115.7, 116.9])
-series = np.stack([level, 2580 * level + 20000 + 300 * np.cos(years), years, 107000 + 1500 * (years - 1947) + 3 * level], axis=1)
+output = (2580 * level + 20000 + 300 * np.cos(years)).round(0)
+people = (107000 + 1500 * (years - 1947) + 3 * level + 20 * np.sin(2 * years)).round(0)
+series = np.stack([level, output, years, people], axis=1)
 series_y = (60000 + 700 * (years - 1947) + 40 * np.sin(years)).round(0)
 for name, a, b in [("far_polynomial", far, far_y), ("collinear_series", series, series_y)]:
     out["models"][name] = {"x": a.ravel().tolist(), "y": b.tolist(), "solution": exact(a, b), "cols": [a.shape[1]]}

@@ -1,0 +1,31 @@
+"""The command line and Python fit the same model, to the last bit. (A Rust test holds the third door to the first.)"""
+
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ermine
+from conftest import CLASSES, data_for, make
+from test_files import command_line
+
+
+@pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls._info["task"] in ("Regression", "Classification")])
+def test_same_bits(cls, tmp_path):
+    X, y = data_for(cls)
+    X = X.round(4)
+    y = np.round(y, 4)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=y)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    ours = make(cls)
+    words = ["fit", "data.csv", "--target", "y", "--model", cls.__name__, "--test", "0", "--folds", "0", "--seed", "0"]
+    words += ["--n_estimators", "5"] if "n_estimators" in cls._forms else []
+    done = subprocess.run([command_line(), *words, "-o", "model.ermine"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    theirs = ermine.load(tmp_path / "model.ermine")
+    seen = theirs.prepare(frame) if hasattr(theirs, "prepare") else X
+    inner = theirs.estimator if hasattr(theirs, "estimator") else theirs
+    ours.fit(seen, y)
+    assert inner._model.to_bytes() == ours._model.to_bytes()
+    np.testing.assert_array_equal(theirs.predict(frame), ours.predict(seen))
