@@ -9,12 +9,13 @@ import json
 from . import _ermine
 from ._ermine import __version__
 from ._files import FittedModel, load
+from ._inference import summary
 from ._models import *  # noqa: F403
 from ._models import MODULES as _MODULES
 from ._models import __all__ as _CLASSES
 from ._tables import Table, read_table
 
-__all__ = ["FittedModel", "Table", "__version__", "load", "models", "read_table", *_CLASSES]
+__all__ = ["FittedModel", "Table", "__version__", "load", "models", "read_table", "summary", *_CLASSES]
 
 
 def models():

@@ -35,6 +35,16 @@ class Model:
     def predict(
         self, x: Rows, output: str, *, threads: int = 1, columns: list[str] | None = None
     ) -> np.ndarray: ...
+    def inference(
+        self,
+        params: dict[str, Any],
+        x: Rows,
+        y: Target,
+        weights: np.ndarray | None = None,
+        *,
+        level: float = 0.95,
+        columns: list[str] | None = None,
+    ) -> tuple[str, str]: ...
     def transform_sparse(
         self, x: Rows, *, columns: list[str] | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int] | None: ...

@@ -28,6 +28,8 @@ pub enum Stop {
     NoProgress,
     /// A held-out score stopped rising.
     EarlyStopping,
+    /// The passes that were asked for are made, and no tolerance was given.
+    Passes,
 }
 
 /// What proves the quality of the solution.
@@ -77,6 +79,7 @@ impl fmt::Display for Stop {
             Stop::MaxIter => "iterations ran out",
             Stop::NoProgress => "as far as rounding allows",
             Stop::EarlyStopping => "stopped early",
+            Stop::Passes => "all passes made",
         })
     }
 }

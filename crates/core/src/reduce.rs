@@ -53,11 +53,13 @@ pub fn block_rows(cols: usize) -> usize {
 /// No more leaves than this: enough for many threads, few enough that merging large statistics costs little.
 const LEAVES: usize = 128;
 
-/// Rows of one leaf: whole blocks, from the shape of the whole problem.
+/// Rows of one leaf: whole blocks, from the shape of the whole problem. As many rows as columns at least, so that statistics of
+/// pairs of columns cost more to make than to merge.
 pub fn leaf_rows(shape: &Shape) -> usize {
     let block = block_rows(shape.cols);
     let blocks = shape.rows.div_ceil(block).max(1);
-    block * blocks.div_ceil(LEAVES).next_power_of_two()
+    let square = shape.cols.min(2048).div_ceil(block);
+    block * blocks.div_ceil(LEAVES).max(square).next_power_of_two()
 }
 
 /// Where a worker's rows must begin and end so that it holds whole leaves: the cut nearest to an even share.

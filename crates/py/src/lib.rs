@@ -119,6 +119,32 @@ impl Model {
         convert::floats(py, out.values, &[out.rows, out.cols])
     }
 
+    /// Inference about the coefficients on the rows of the fit: JSON, and the table as text.
+    #[pyo3(signature = (params, x, y, weights=None, *, level=0.95, columns=None))]
+    fn inference<'py>(
+        &self,
+        py: Python<'py>,
+        params: &Bound<'py, PyDict>,
+        x: Rows<'py>,
+        y: TargetArray<'py>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        level: f64,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<(String, String)> {
+        let fail = |error: ermine::Error| failure(error, columns.as_deref());
+        let mut data = Data::new(x.view().map_err(fail)?).target(y.view()?).map_err(fail)?;
+        if let Some(weights) = &weights {
+            data = data.weights(weights.as_slice()?).map_err(fail)?;
+        }
+        let values = values(params)?;
+        let found = run::apart(py, Ctx::default(), |ctx| {
+            ermine::linear::Inference::of(self.entry.name, &values, &*self.model, level, &data, ctx)
+        })?;
+        let found = found.map_err(fail)?;
+        let json = serde_json::to_string(&found).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok((json, found.table(columns.as_deref().unwrap_or(&[]))))
+    }
+
     /// The new features as the parts of a CSR matrix, from transformers whose results are mostly zero; nothing from others.
     #[pyo3(signature = (x, *, columns=None))]
     fn transform_sparse<'py>(

@@ -9,7 +9,7 @@
 
 use super::{GlmModel, LinearModel, model::scores};
 use crate::{
-    Ctx, Error, Matrix, Result, Source,
+    AnyModel, Ctx, Error, Matrix, Result, Source, Value, Values,
     core::{
         Batch, Reduce, Target, kernel,
         linalg::{self, Cholesky},
@@ -361,6 +361,55 @@ impl GlmSummary {
             let _ = writeln!(out, "AIC: {aic:.3}");
         }
         out
+    }
+}
+
+/// Inference about any model that has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Inference {
+    LeastSquares(Summary),
+    Glm(GlmSummary),
+}
+
+impl Inference {
+    /// About a fitted model of the list with the parameters `values`, on the rows it was fitted to.
+    pub fn of(
+        name: &str,
+        values: &Values,
+        model: &dyn AnyModel,
+        level: f64,
+        data: &dyn Source,
+        ctx: &Ctx,
+    ) -> Result<Inference> {
+        if !(level > 0.0 && level < 1.0) {
+            return Err(Error::Data(format!("a confidence level lies between 0 and 1, not at {level}")));
+        }
+        let intercept = values.get("fit_intercept").is_none_or(|value| *value == Value::Bool(true));
+        let penalty = values.get("alpha").is_some_and(|value| !matches!(value, Value::Float(0.0) | Value::Int(0)));
+        let any = model.as_any();
+        if penalty && any.is::<GlmModel>() {
+            return Err(Error::Unsupported(format!(
+                "inference about {name} with a penalty, which biases what is tested"
+            ))
+            .hint("fit it with alpha 0"));
+        }
+        if let Some(model) = any.downcast_ref::<LinearModel>().filter(|_| name == "LinearRegression") {
+            return summary(model, intercept, level, data, ctx).map(Inference::LeastSquares);
+        }
+        if let Some(model) = any.downcast_ref::<GlmModel>() {
+            return glm_summary(model, intercept, level, data, ctx).map(Inference::Glm);
+        }
+        Err(Error::Unsupported(format!("inference about {name}"))
+            .hint("LinearRegression and the generalised linear models without a penalty have it"))
+    }
+
+    /// The table that R users know.
+    pub fn table(&self, names: &[String]) -> String {
+        match self {
+            Inference::LeastSquares(summary) => summary.table(names),
+            Inference::Glm(summary) => summary.table(names),
+        }
     }
 }
 

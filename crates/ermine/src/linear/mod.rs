@@ -31,7 +31,7 @@ pub use gamma_regressor::GammaRegressor;
 pub use generalized_linear_regressor::{FamilyName, GeneralizedLinearRegressor, LinkName};
 pub use glm::GlmModel;
 pub use huber_regressor::{HuberModel, HuberRegressor};
-pub use inference::{GlmSummary, Interval, Summary, Term, glm_summary, summary};
+pub use inference::{GlmSummary, Inference, Interval, Summary, Term, glm_summary, summary};
 pub use lasso::Lasso;
 pub use lasso_cv::LassoCV;
 pub use linear_regression::LinearRegression;

@@ -84,6 +84,8 @@ pub fn descend(
             Stop::EarlyStopping
         } else if converged {
             Stop::Converged
+        } else if sgd.tol.is_none() {
+            Stop::Passes
         } else {
             Stop::MaxIter
         },
