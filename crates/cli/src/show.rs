@@ -319,6 +319,12 @@ fn attribute(out: &mut impl Write, name: &str, array: &Array, names: &[String]) 
         Numbers::Float(values) => values.iter().map(|value| number(*value)).collect(),
         Numbers::Int(values) => values.iter().map(i64::to_string).collect(),
         Numbers::Text(values) => values.clone(),
+        Numbers::List(arrays) => {
+            return arrays
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, array)| attribute(out, &format!("{name}[{i}]"), array, &[]));
+        }
     };
     let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
     let by_column = array.shape.last() == Some(&names.len()) && !names.is_empty() && texts.len() <= 12 * names.len();
@@ -342,6 +348,7 @@ fn array_json(array: &Array) -> serde_json::Value {
         Numbers::Float(values) => serde_json::json!(values),
         Numbers::Int(values) => serde_json::json!(values),
         Numbers::Text(values) => serde_json::json!(values),
+        Numbers::List(arrays) => serde_json::json!(arrays.iter().map(array_json).collect::<Vec<_>>()),
     }})
 }
 

@@ -19,6 +19,7 @@ pub struct Ctx {
     cancel: Cancel,
     exchange: Arc<dyn Exchange>,
     starts: Arc<BTreeMap<String, Matrix>>,
+    checkpoint: Option<Arc<dyn Checkpoint>>,
 }
 
 impl Default for Ctx {
@@ -31,6 +32,7 @@ impl Default for Ctx {
             cancel: Cancel::default(),
             exchange: Arc::new(Alone),
             starts: Arc::default(),
+            checkpoint: None,
         }
     }
 }
@@ -56,6 +58,11 @@ impl Ctx {
         Ctx { exchange: Arc::new(exchange), ..self }
     }
 
+    /// Where the fit keeps its state between passes, so that it can be killed and go on.
+    pub fn with_checkpoint(self, checkpoint: impl Checkpoint + 'static) -> Self {
+        Ctx { checkpoint: Some(Arc::new(checkpoint)), ..self }
+    }
+
     /// Array-valued starting points (centres, means, coefficients) travel beside the parameters, by name.
     pub fn with_start(mut self, name: &str, start: Matrix) -> Self {
         Arc::make_mut(&mut self.starts).insert(name.into(), start);
@@ -72,6 +79,7 @@ impl Ctx {
             seed: rng::key(self.seed, what, index),
             observer: Arc::new(Silent),
             starts: Arc::default(),
+            checkpoint: None,
             ..self.clone()
         }
     }
@@ -128,6 +136,10 @@ impl Ctx {
     pub fn exchange(&self) -> &dyn Exchange {
         &*self.exchange
     }
+
+    pub fn checkpoint(&self) -> Option<&dyn Checkpoint> {
+        self.checkpoint.as_deref()
+    }
 }
 
 /// Pools are kept: a caller that fits small models in a loop should not start threads each time. They belong to one process:
@@ -155,6 +167,13 @@ pub struct Progress {
 
 pub trait Observer: Send + Sync {
     fn progress(&self, event: Progress);
+}
+
+/// Keeps the state of one fit. A model that goes through its rows many times saves after a pass; core does no I/O, so where it
+/// goes is somebody else's. What comes back must be what was saved last, whole.
+pub trait Checkpoint: Send + Sync {
+    fn load(&self) -> Result<Option<Vec<u8>>>;
+    fn save(&self, state: &[u8]) -> Result<()>;
 }
 
 struct Silent;

@@ -198,6 +198,28 @@ pub fn sigmoid(x: f64) -> f64 {
     if x < 0.0 { s } else { 1.0 - s }
 }
 
+/// tanh x to a few units in the last place: (1 - e^-2|x|) / (1 + e^-2|x|), and the series where that would cancel.
+#[inline(always)]
+pub fn tanh(x: f64) -> f64 {
+    let e = exp(-2.0 * x.abs());
+    let far = ((1.0 - e) / (1.0 + e)).copysign(x);
+    let square = x * x;
+    let mut near = 6404582.0 / 10854718875.0;
+    for coefficient in [
+        -929569.0 / 638512875.0,
+        21844.0 / 6081075.0,
+        -1382.0 / 155925.0,
+        62.0 / 2835.0,
+        -17.0 / 315.0,
+        2.0 / 15.0,
+        -1.0 / 3.0,
+        1.0,
+    ] {
+        near = near * square + coefficient;
+    }
+    if square < 0.04 { x * near } else { far }
+}
+
 /// ln(1 + e^x) without overflow or cancellation.
 #[inline(always)]
 pub fn softplus(x: f64) -> f64 {
@@ -219,6 +241,16 @@ mod tests {
         assert_eq!(exp(-1000.0), 0.0);
         assert_eq!(exp(1000.0), f64::INFINITY);
         assert!(exp(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn tanh_matches_the_library() {
+        for i in -40000..=40000 {
+            let x = i as f64 / 1000.0 + 1e-9;
+            assert!((tanh(x) / x.tanh() - 1.0).abs() < 2e-15, "{x}");
+        }
+        assert_eq!((tanh(0.0), tanh(1e3), tanh(-1e3)), (0.0, 1.0, -1.0));
+        assert!(tanh(f64::NAN).is_nan());
     }
 
     #[test]

@@ -182,6 +182,8 @@ pub enum Numbers {
     Float(Vec<f64>),
     Int(Vec<i64>),
     Text(Vec<String>),
+    /// Arrays of different shapes, such as the weights of each layer.
+    List(Vec<Array>),
 }
 
 impl From<f64> for Array {

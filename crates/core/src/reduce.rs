@@ -115,7 +115,60 @@ pub fn sweep<S: Sweep>(ctx: &Ctx, source: &dyn Source, sum: &S, cells: &mut [S::
         exchange(ctx, outcome, mine)?
     };
     let mut by_range = subtrees.into_iter().map(|(lo, hi, stat)| ((lo, hi), stat)).collect();
-    join(sum, 0, shape.rows.div_ceil(leaf), &mut by_range)
+    join(&|left, right| sum.merge(left, right), 0, shape.rows.div_ceil(leaf), &mut by_range)
+}
+
+/// The sum of `count` units along the fixed tree, where this worker computed those of `mine`, in order, and the others the rest.
+/// For sums over something else than the rows of a source: the blocks of a minibatch.
+pub fn merge_units<T: Serialize + DeserializeOwned>(
+    ctx: &Ctx,
+    count: usize,
+    mine: Range<usize>,
+    units: Result<Vec<T>>,
+    merge: &dyn Fn(&mut T, T),
+) -> Result<T> {
+    let mut found = Vec::new();
+    let outcome = units.map(|units| {
+        let mut units: Vec<Option<T>> = units.into_iter().map(Some).collect();
+        held_subtrees(0, count, &mine, &mut units, merge, &mut found);
+    });
+    let subtrees = if ctx.exchange().size() == 1 {
+        outcome?;
+        found
+    } else {
+        exchange(ctx, outcome, found)?
+    };
+    join(merge, 0, count, &mut subtrees.into_iter().map(|(lo, hi, stat)| ((lo, hi), stat)).collect())
+}
+
+/// The largest subtrees under lo..hi whose units are all among `mine`.
+fn held_subtrees<T>(
+    lo: usize,
+    hi: usize,
+    mine: &Range<usize>,
+    units: &mut [Option<T>],
+    merge: &dyn Fn(&mut T, T),
+    found: &mut Vec<Subtree<T>>,
+) {
+    fn sum<T>(lo: usize, hi: usize, first: usize, units: &mut [Option<T>], merge: &dyn Fn(&mut T, T)) -> T {
+        if hi - lo == 1 {
+            return units[lo - first].take().expect("a unit is in one subtree");
+        }
+        let mid = middle(lo, hi);
+        let mut left = sum(lo, mid, first, units, merge);
+        merge(&mut left, sum(mid, hi, first, units, merge));
+        left
+    }
+    if hi <= mine.start || mine.end <= lo {
+        return;
+    }
+    if mine.start <= lo && hi <= mine.end {
+        found.push((lo, hi, sum(lo, hi, mine.start, units, merge)));
+        return;
+    }
+    let mid = middle(lo, hi);
+    held_subtrees(lo, mid, mine, units, merge, found);
+    held_subtrees(mid, hi, mine, units, merge, found);
 }
 
 /// A subtree: first leaf, leaf behind the last, statistic.
@@ -131,7 +184,7 @@ struct Pass<'a, S> {
 }
 
 /// Where the node over leaves lo..hi is cut: its left child is a full binary tree.
-fn middle(lo: usize, hi: usize) -> usize {
+pub fn middle(lo: usize, hi: usize) -> usize {
     lo + (hi - lo).next_power_of_two() / 2
 }
 
@@ -224,7 +277,7 @@ fn exchange<T: Serialize + DeserializeOwned>(
     Ok(all)
 }
 
-fn join<S: Sweep>(sum: &S, lo: usize, hi: usize, subtrees: &mut BTreeMap<(usize, usize), S::Stat>) -> Result<S::Stat> {
+fn join<T>(merge: &dyn Fn(&mut T, T), lo: usize, hi: usize, subtrees: &mut BTreeMap<(usize, usize), T>) -> Result<T> {
     if let Some(stat) = subtrees.remove(&(lo, hi)) {
         return Ok(stat);
     }
@@ -232,8 +285,8 @@ fn join<S: Sweep>(sum: &S, lo: usize, hi: usize, subtrees: &mut BTreeMap<(usize,
         return Err(Error::Data(format!("no worker holds block {lo}")));
     }
     let mid = middle(lo, hi);
-    let mut left = join(sum, lo, mid, subtrees)?;
-    sum.merge(&mut left, join(sum, mid, hi, subtrees)?);
+    let mut left = join(merge, lo, mid, subtrees)?;
+    merge(&mut left, join(merge, mid, hi, subtrees)?);
     Ok(left)
 }
 
@@ -302,6 +355,21 @@ mod tests {
                 reduce(&Ctx::new(0).with_threads(2).with_exchange(exchange), &shard, &Total).unwrap()
             });
             assert!(totals.iter().all(|total| total.to_bits() == alone.to_bits()), "{count} workers");
+        }
+    }
+
+    #[test]
+    fn units_merge_along_the_same_tree() {
+        let merge = |left: &mut String, right: String| *left = format!("({left}{right})");
+        for (count, expected) in [(1, "0"), (3, "((01)2)"), (6, "(((01)(23))(45))")] {
+            for size in [1, 2, 3, 4] {
+                let sums = workers(size, |exchange| {
+                    let mine = exchange.rank() * count / size..(exchange.rank() + 1) * count / size;
+                    let units = Ok(mine.clone().map(|unit| unit.to_string()).collect());
+                    merge_units(&Ctx::new(0).with_exchange(exchange), count, mine, units, &merge).unwrap()
+                });
+                assert!(sums.iter().all(|sum| sum == expected), "{size} workers: {sums:?}");
+            }
         }
     }
 

@@ -23,6 +23,7 @@ pub mod kernel;
 pub mod linear;
 pub mod metrics;
 pub mod neighbors;
+pub mod neural;
 pub mod optim;
 pub mod pipeline;
 pub mod prep;
@@ -95,6 +96,8 @@ models! {
     neighbors::NearestNeighbors,
     neighbors::RadiusNeighborsClassifier,
     neighbors::RadiusNeighborsRegressor,
+    neural::MLPClassifier,
+    neural::MLPRegressor,
     prep::StandardScaler,
     prep::MinMaxScaler,
     prep::MaxAbsScaler,

@@ -153,6 +153,10 @@ pub fn array(py: Python<'_>, array: Array) -> PyResult<Bound<'_, PyAny>> {
         Numbers::Int(values) => shaped(py, values, &shape),
         Numbers::Text(values) if scalar => Ok(values.first().into_pyobject(py)?.into_any()),
         Numbers::Text(values) => Ok(PyList::new(py, values)?.into_any()),
+        Numbers::List(arrays) => {
+            let arrays = arrays.into_iter().map(|found| self::array(py, found)).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyList::new(py, arrays)?.into_any())
+        }
     }
 }
 

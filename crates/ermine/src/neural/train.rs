@@ -1,0 +1,882 @@
+//! Synchronous minibatch training, the same to the bit on any number of threads and workers.
+//!
+//! The rows of an epoch are one shuffle of all training rows by seed and epoch, cut into minibatches. A minibatch is cut into blocks by
+//! its size and the network's alone; each block gives one flat statistic (gradient, loss, weight), and these are summed along the
+//! fixed tree. Threads take blocks. Workers first swap the rows of the minibatch that they hold, since the shuffle does not know who
+//! holds what, then take their share of the blocks and exchange subtrees: N workers make the very steps of one. The sum over blocks
+//! and the optimiser run in one pass over the weights.
+//!
+//! The order of an epoch is kept in memory, a number a row; the rows themselves may lie on disk, and are then read one by one.
+//!
+//! After each epoch the whole state goes to the checkpoint, if there is one. It holds all that the next epoch depends on, so that a run that
+//! was killed ends with the same bits as one that was not.
+
+use super::{
+    model::NeuralModel,
+    network::{Activation, Dropout, Head, Init, Network, Rows, Space, TAIL},
+    optimiser::{Rule, Schedule, Solver, Step},
+};
+use crate::{
+    Certificate, Ctx, Error, Fit, FitLog, Result, Source, Stop,
+    core::{
+        Batch, Reduce, Target,
+        ctx::Progress,
+        kernel, param,
+        reduce::{merge_units, middle},
+        rng,
+        source::Buffers,
+    },
+    engine::lbfgs,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+crate::core::choice! {
+    /// Rows of a minibatch.
+    pub enum BatchSize: usize where param::at_least(1.0) => {
+        /// 200, or all if there are fewer.
+        Auto = "auto",
+    }
+}
+
+/// What both estimators ask for; see their parameters.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub name: &'static str,
+    pub hidden: Vec<usize>,
+    pub activation: Activation,
+    pub init: Init,
+    pub solver: Solver,
+    pub alpha: f64,
+    pub batch_size: BatchSize,
+    pub schedule: Schedule,
+    pub rate: f64,
+    pub power_t: f64,
+    pub max_iter: usize,
+    pub shuffle: bool,
+    pub tol: f64,
+    pub momentum: f64,
+    pub nesterov: bool,
+    pub early_stopping: bool,
+    pub validation_fraction: f64,
+    pub n_iter_no_change: usize,
+    pub beta_1: f64,
+    pub beta_2: f64,
+    pub epsilon: f64,
+    pub dropout: f64,
+    pub batch_norm: bool,
+    pub clip_norm: Option<f64>,
+}
+
+/// Where training stands: all that the next epoch depends on besides data and settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    pub weights: Vec<f64>,
+    /// Averages of means and variances of normalised layers.
+    pub running: Vec<f64>,
+    /// Moments of the optimiser, and the steps behind them.
+    pub first: Vec<f64>,
+    pub second: Vec<f64>,
+    pub steps: u64,
+    /// Epochs since the weights were drawn, and in this run.
+    pub epochs: usize,
+    pub epochs_here: usize,
+    /// Rows seen, as `t_` counts them.
+    pub seen: usize,
+    /// Step length, which an adaptive schedule lowers.
+    pub rate: f64,
+    pub loss_curve: Vec<f64>,
+    pub validation_scores: Vec<f64>,
+    /// Best loss or score of this run so far, and epochs without a better one.
+    pub best: Option<f64>,
+    pub waited: usize,
+    /// Weights and averages that had the best score, for early stopping.
+    pub best_weights: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+/// A loss this many times the first one has gone off for good.
+const EXPLODED: f64 = 1e6;
+
+/// Fits from scratch, or goes on from `before`.
+pub fn train(
+    settings: &Settings,
+    head: Head,
+    classes: usize,
+    before: Option<&NeuralModel>,
+    data: &dyn Source,
+    ctx: &Ctx,
+) -> Result<Fit<NeuralModel>> {
+    let shape = data.shape();
+    let outputs = match (head, shape.target) {
+        (Head::Softmax, _) => classes,
+        (_, crate::core::TargetKind::Real(targets)) => targets,
+        _ => 1,
+    };
+    let mut sizes = vec![shape.cols];
+    sizes.extend_from_slice(&settings.hidden);
+    sizes.push(outputs);
+    let network = Network { sizes, activation: settings.activation, head, norm: settings.batch_norm };
+    check(settings, &network)?;
+    if let Some(before) = before
+        && (before.network != network || before.classes != classes)
+    {
+        let known = format!("layers of {:?} with {} classes", before.network.sizes, before.classes);
+        let found = format!("{:?} with {classes}", network.sizes);
+        return Err(Error::shape(format!("{}: the network to go on from", settings.name), known, found));
+    }
+    let fraction =
+        if settings.early_stopping && settings.solver != Solver::Lbfgs { settings.validation_fraction } else { 0.0 };
+    let held_out = HeldOut { seed: ctx.seed, fraction };
+    let survey = crate::core::reduce(ctx, data, &Survey { held_out, targets: outputs })?;
+    let mut state = match before {
+        Some(before) => State { epochs_here: 0, best: None, waited: 0, best_weights: None, ..before.state.clone() },
+        None => State {
+            weights: network.start(settings.init, |layer| ctx.rng("weights", layer as u64)),
+            running: unit_variances(&network),
+            rate: settings.rate,
+            ..State::default()
+        },
+    };
+    if let Some(bytes) = ctx.checkpoint().map_or(Ok(None), |checkpoint| checkpoint.load())? {
+        let foreign = || Error::Data(format!("the checkpoint is not of this {}", settings.name));
+        state = postcard::from_bytes(&bytes).map_err(|_| foreign())?;
+        network.check(state.weights.len(), state.running.len()).map_err(|_| foreign())?;
+    }
+    if settings.solver == Solver::Lbfgs {
+        return by_lbfgs(settings, network, classes, state, data, ctx);
+    }
+    let trainer = Trainer::new(settings, &network, state, survey, held_out, data, ctx);
+    // Workers meet between steps, and a meeting must not keep a thread of a pool that another worker needs.
+    let (state, log) = if ctx.exchange().size() == 1 { ctx.install(|| trainer.run()) } else { trainer.run() }?;
+    Ok(Fit::new(NeuralModel { network, classes, state }, log))
+}
+
+fn check(settings: &Settings, network: &Network) -> Result<()> {
+    let refused = |name: &str, value: String, allowed: &str| {
+        Err(Error::Parameter {
+            model: settings.name.into(),
+            name: name.into(),
+            value,
+            allowed: format!("{allowed} with solver lbfgs, which needs the same function at every step"),
+        })
+    };
+    if settings.solver == Solver::Lbfgs && settings.dropout > 0.0 {
+        return refused("dropout", settings.dropout.to_string(), "0");
+    }
+    if settings.solver == Solver::Lbfgs && settings.batch_norm {
+        return refused("batch_norm", "true".into(), "false");
+    }
+    match network.len() {
+        Some(weights) if weights <= 1 << 32 => Ok(()),
+        _ => Err(Error::Parameter {
+            model: settings.name.into(),
+            name: "hidden_layer_sizes".into(),
+            value: format!("{:?}", settings.hidden),
+            allowed: format!("small enough for at most {} weights over {} columns", 1u64 << 32, network.sizes[0]),
+        }),
+    }
+}
+
+fn unit_variances(network: &Network) -> Vec<f64> {
+    let mut running = vec![0.0; network.running_len()];
+    for part in network.parts() {
+        let variances = part.running.start + part.gain.len()..part.running.end;
+        running[variances].fill(1.0);
+    }
+    running
+}
+
+/// Which rows judge and are not learnt from: a draw for each row by itself.
+#[derive(Clone, Copy)]
+struct HeldOut {
+    seed: u64,
+    fraction: f64,
+}
+
+impl HeldOut {
+    fn has(&self, row: usize) -> bool {
+        self.fraction > 0.0 && rng::unit(rng::key(self.seed, "validation", row as u64)) < self.fraction
+    }
+}
+
+/// Checks that the rows are numbers and sums up the held-out ones.
+struct Survey {
+    held_out: HeldOut,
+    targets: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Found {
+    held_out: usize,
+    weight: f64,
+    sums: Vec<f64>,
+}
+
+impl Reduce for Survey {
+    type Stat = Found;
+
+    fn zero(&self) -> Found {
+        Found { held_out: 0, weight: 0.0, sums: vec![0.0; self.targets] }
+    }
+
+    fn add(&self, stat: &mut Found, batch: &Batch) -> Result<()> {
+        batch.x.check_finite(batch.first)?;
+        for i in (0..batch.rows()).filter(|i| self.held_out.has(batch.first + i)) {
+            stat.held_out += 1;
+            stat.weight += batch.weight(i);
+            if let Target::Real { values, cols } = batch.y {
+                for (sum, y) in stat.sums.iter_mut().zip(&values[i * cols..(i + 1) * cols]) {
+                    *sum += batch.weight(i) * y;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Found, right: Found) {
+        left.held_out += right.held_out;
+        left.weight += right.weight;
+        left.sums.iter_mut().zip(right.sums).for_each(|(left, right)| *left += right);
+    }
+}
+
+/// Accuracy or R2 of the held-out rows: for each target the squares left over and the squares around the mean.
+struct Judge<'a> {
+    network: &'a Network,
+    state: &'a State,
+    held_out: HeldOut,
+    means: &'a [f64],
+}
+
+impl Judge<'_> {
+    fn score(&self, ctx: &Ctx, data: &dyn Source) -> Result<f64> {
+        let sums = crate::core::reduce(ctx, data, self)?;
+        if self.means.is_empty() {
+            return Ok(sums[0] / sums[1].max(f64::MIN_POSITIVE));
+        }
+        let each = sums.chunks_exact(2).map(|sum| if sum[1] > 0.0 { 1.0 - sum[0] / sum[1] } else { 0.0 });
+        Ok(each.sum::<f64>() / self.means.len() as f64)
+    }
+}
+
+impl Reduce for Judge<'_> {
+    type Stat = Vec<f64>;
+
+    fn zero(&self) -> Vec<f64> {
+        vec![0.0; 2 * self.means.len().max(1)]
+    }
+
+    fn add(&self, stat: &mut Vec<f64>, batch: &Batch) -> Result<()> {
+        let mut rows = Rows::new(batch.x.cols(), batch.x.is_sparse());
+        (0..batch.rows()).filter(|i| self.held_out.has(batch.first + i)).for_each(|i| push(&mut rows, batch, i));
+        let k = self.network.outputs();
+        let mut scores = vec![0.0; rows.len() * k];
+        if rows.len() > 0 {
+            self.network.scores(&self.state.weights, &self.state.running, &rows.x(), &mut scores);
+        }
+        for (i, (scores, &weight)) in scores.chunks_exact(k).zip(&rows.weights).enumerate() {
+            if self.means.is_empty() {
+                let class = if k == 1 { usize::from(scores[0] > 0.0) } else { super::model::first_largest(scores) };
+                stat[0] += if class == rows.y[i] as usize { weight } else { 0.0 };
+                stat[1] += weight;
+                continue;
+            }
+            for j in 0..k {
+                let (y, mut value) = (rows.y[i * k + j], [0.0]);
+                self.network.head.predictions(&scores[j..=j], 1, &mut value);
+                stat[2 * j] += weight * (y - value[0]).powi(2);
+                stat[2 * j + 1] += weight * (y - self.means[j]).powi(2);
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
+        left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
+    }
+}
+
+fn push(rows: &mut Rows, batch: &Batch, i: usize) {
+    let weight = batch.weight(i);
+    match batch.y {
+        Target::Real { values, cols } => {
+            rows.push(batch.x.row(i), values[i * cols..(i + 1) * cols].iter().copied(), weight)
+        }
+        Target::Class { codes, .. } => rows.push(batch.x.row(i), [f64::from(codes[i])], weight),
+        Target::None => rows.push(batch.x.row(i), [], weight),
+    }
+}
+
+/// Blocks of a minibatch, by its size and the work a row takes: enough of each that a thread is worth waking, few enough that summing
+/// their gradients stays cheap. A power of two, for even shares.
+fn blocks(rows: usize, work: usize) -> usize {
+    const ROWS: usize = 48;
+    const WORK: usize = 2_000_000;
+    const MOST: usize = 16;
+    let mut count = 1;
+    while count < MOST && rows / (2 * count) >= ROWS && rows.saturating_mul(work) / (2 * count) >= WORK {
+        count *= 2;
+    }
+    count
+}
+
+/// Rows that a block reads: by number from the source, or by place from what the workers swapped.
+struct Feed<'a> {
+    source: &'a dyn Source,
+    memory: Option<Batch<'a>>,
+    held: Range<usize>,
+}
+
+impl Feed<'_> {
+    fn load(&self, row: usize, rows: &mut Rows, buffers: &mut Buffers) -> Result<()> {
+        match &self.memory {
+            Some(batch) => push(rows, batch, row - self.held.start),
+            None => push(rows, &self.source.read(row..row + 1, buffers)?, 0),
+        }
+        Ok(())
+    }
+
+    /// Everyone's rows of a minibatch, to everyone.
+    fn swap(&self, ctx: &Ctx, minibatch: &[usize], empty: &Rows) -> Result<Swapped> {
+        let mine = || -> Result<Share> {
+            let mut share = Share { places: Vec::new(), rows: empty.clone() };
+            let mut buffers = Buffers::default();
+            for (place, &row) in minibatch.iter().enumerate().filter(|(_, row)| self.held.contains(row)) {
+                self.load(row, &mut share.rows, &mut buffers)?;
+                share.places.push(place);
+            }
+            Ok(share)
+        };
+        // A worker that cannot read says so: the others wait for it.
+        let outcome = mine();
+        let message: Result<&Share, String> = outcome.as_ref().map_err(Error::to_string);
+        let bytes = postcard::to_stdvec(&message).map_err(|error| Error::Data(format!("rows: {error}")))?;
+        let everyone = ctx.exchange().all_gather(bytes)?;
+        outcome.as_ref().map_err(Error::clone)?;
+        let mut swapped = Swapped { shares: Vec::new(), at: vec![(0, 0); minibatch.len()] };
+        for (rank, bytes) in everyone.iter().enumerate() {
+            let share: Result<Share, String> =
+                postcard::from_bytes(bytes).unwrap_or_else(|error| Err(error.to_string()));
+            let share = share.map_err(|message| Error::Worker { rank, message })?;
+            for (i, &place) in share.places.iter().enumerate() {
+                swapped.at[place] = (rank, i);
+            }
+            swapped.shares.push(share.rows);
+        }
+        Ok(swapped)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Share {
+    places: Vec<usize>,
+    rows: Rows,
+}
+
+struct Swapped {
+    shares: Vec<Rows>,
+    /// Worker and number of the row at each place of the minibatch.
+    at: Vec<(usize, usize)>,
+}
+
+impl Swapped {
+    fn load(&self, place: usize, rows: &mut Rows) {
+        let (worker, i) = self.at[place];
+        let share = &self.shares[worker];
+        let width = share.y.len() / share.len();
+        rows.push(share.x().row(i), share.y[i * width..(i + 1) * width].iter().copied(), share.weights[i]);
+    }
+}
+
+/// What a block needs, allocated once.
+struct Slot {
+    rows: Rows,
+    buffers: Buffers,
+    space: Space,
+}
+
+/// Weights that one thread updates.
+struct Piece {
+    range: Range<usize>,
+    penalised: bool,
+}
+
+struct Trainer<'a> {
+    settings: &'a Settings,
+    network: &'a Network,
+    ctx: &'a Ctx,
+    feed: Feed<'a>,
+    state: State,
+    held_out: HeldOut,
+    /// Means of the held-out targets; empty for classes.
+    means: Vec<f64>,
+    early: bool,
+    rule: Rule,
+    pieces: Vec<Piece>,
+    slots: Vec<Mutex<Slot>>,
+    /// Rows to learn from, in their own order.
+    rows: Vec<usize>,
+    batch: usize,
+}
+
+impl<'a> Trainer<'a> {
+    fn new(
+        settings: &'a Settings,
+        network: &'a Network,
+        mut state: State,
+        survey: Found,
+        held_out: HeldOut,
+        source: &'a dyn Source,
+        ctx: &'a Ctx,
+    ) -> Self {
+        let shape = source.shape();
+        let early = survey.held_out > 0 && survey.held_out < shape.rows && survey.weight > 0.0;
+        let rows: Vec<usize> = (0..shape.rows).filter(|row| !early || !held_out.has(*row)).collect();
+        let batch = match settings.batch_size {
+            BatchSize::Auto => 200,
+            BatchSize::Number(rows) => rows,
+        };
+        let batch = batch.min(rows.len());
+        let rule = match settings.solver {
+            Solver::Sgd => Rule::Sgd { momentum: settings.momentum, nesterov: settings.nesterov },
+            _ => Rule::Adam { beta_1: settings.beta_1, beta_2: settings.beta_2, epsilon: settings.epsilon },
+        };
+        let weights = state.weights.len();
+        if state.first.len() != weights {
+            (state.first, state.second, state.steps) = (vec![0.0; weights], Vec::new(), 0);
+        }
+        if matches!(rule, Rule::Adam { .. }) && state.second.len() != weights {
+            (state.second, state.steps) = (vec![0.0; weights], 0);
+        }
+        let classifies = matches!(shape.target, crate::core::TargetKind::Class(_));
+        let slot =
+            || Slot { rows: Rows::new(shape.cols, shape.sparse), buffers: Buffers::default(), space: Space::default() };
+        Trainer {
+            settings,
+            network,
+            ctx,
+            feed: Feed { source, memory: source.memory(), held: source.held() },
+            state,
+            held_out,
+            means: if classifies { Vec::new() } else { survey.sums.iter().map(|sum| sum / survey.weight).collect() },
+            early,
+            rule,
+            pieces: pieces(network),
+            slots: (0..blocks(batch, network.work())).map(|_| Mutex::new(slot())).collect(),
+            rows,
+            batch,
+        }
+    }
+
+    fn run(mut self) -> Result<(State, FitLog)> {
+        let settings = self.settings;
+        let mut order = self.rows.clone();
+        let mut log = FitLog { stop: Stop::MaxIter, certificate: Certificate::None, ..FitLog::default() };
+        while self.state.epochs_here < settings.max_iter {
+            // A checkpoint may be of a run that had already decided to stop.
+            if self.patience_is_over() {
+                log.stop = if self.early { Stop::EarlyStopping } else { Stop::Converged };
+                break;
+            }
+            order.copy_from_slice(&self.rows);
+            if settings.shuffle {
+                self.ctx.rng("shuffle", self.state.epochs as u64).shuffle(&mut order);
+            }
+            let (mut loss, mut weight) = (0.0, 0.0);
+            for (number, minibatch) in order.chunks(self.batch).enumerate() {
+                self.ctx.check()?;
+                let progress = (number * self.batch) as f64 / order.len() as f64;
+                let (sum, rows) = self.step(minibatch, progress)?;
+                loss += sum;
+                weight += rows;
+                if !loss.is_finite() {
+                    return Err(self.diverged("the loss is no longer a number"));
+                }
+            }
+            self.end_epoch(loss / f64::max(weight, f64::MIN_POSITIVE), order.len())?;
+        }
+        if log.stop == Stop::MaxIter && self.patience_is_over() {
+            log.stop = if self.early { Stop::EarlyStopping } else { Stop::Converged };
+        }
+        log.passes = self.state.epochs_here;
+        let first = self.state.loss_curve.len() - self.state.epochs_here;
+        log.objective = self.state.loss_curve[first..].to_vec();
+        if let Some((weights, running)) = self.state.best_weights.take() {
+            let scores = &self.state.validation_scores[self.state.validation_scores.len() - self.state.epochs_here..];
+            let best = scores.iter().position(|score| Some(*score) == self.state.best).unwrap_or(0);
+            log.notes.push(format!(
+                "validation score {:.4} after epoch {} of {}: the weights are of that epoch",
+                scores[best],
+                best + 1,
+                scores.len()
+            ));
+            (self.state.weights, self.state.running) = (weights, running);
+        } else if settings.early_stopping {
+            log.notes.push("too few rows to hold any out: the loss decided when to stop".into());
+        }
+        Ok((self.state, log))
+    }
+
+    fn patience_is_over(&self) -> bool {
+        self.state.waited > self.settings.n_iter_no_change
+    }
+
+    /// Judges, decides about the step length and whether to go on, and saves.
+    fn end_epoch(&mut self, loss: f64, rows: usize) -> Result<()> {
+        let settings = self.settings;
+        self.state.epochs += 1;
+        self.state.epochs_here += 1;
+        self.state.seen += rows;
+        self.state.loss_curve.push(loss);
+        let start = self.state.loss_curve[self.state.loss_curve.len() - self.state.epochs_here];
+        if loss > EXPLODED * (1.0 + start.abs()) || !kernel::all_finite(&self.state.weights) {
+            return Err(self.diverged(&format!("the loss went from {start:.3e} to {loss:.3e}")));
+        }
+        // What shall rise: the held-out score, or minus the loss.
+        let value = if self.early {
+            let judge =
+                Judge { network: self.network, state: &self.state, held_out: self.held_out, means: &self.means };
+            let score = judge.score(self.ctx, self.feed.source)?;
+            self.state.validation_scores.push(score);
+            score
+        } else {
+            -loss
+        };
+        let better = |best: f64, by: f64| value >= best + by;
+        self.state.waited =
+            if self.state.best.is_none_or(|best| better(best, settings.tol)) { 0 } else { self.state.waited + 1 };
+        if self.state.best.is_none_or(|best| value > best) {
+            self.state.best = Some(value);
+            if self.early {
+                self.state.best_weights = Some((self.state.weights.clone(), self.state.running.clone()));
+            }
+        }
+        if self.patience_is_over()
+            && settings.schedule == Schedule::Adaptive
+            && settings.solver == Solver::Sgd
+            && self.state.rate > 1e-6
+        {
+            (self.state.rate, self.state.waited) = (self.state.rate / 5.0, 0);
+        }
+        self.ctx.progress(Progress {
+            what: "epoch",
+            step: self.state.epochs_here,
+            of: Some(settings.max_iter),
+            value: Some(if self.early { value } else { loss }),
+        });
+        if let Some(checkpoint) = self.ctx.checkpoint() {
+            let bytes = postcard::to_stdvec(&self.state).map_err(|error| Error::Data(format!("the state: {error}")))?;
+            checkpoint.save(&bytes)?;
+        }
+        Ok(())
+    }
+
+    fn diverged(&self, what: &str) -> Error {
+        let Settings { name, rate, clip_norm, .. } = self.settings;
+        let clip = if clip_norm.is_none() { ", or limit the gradient with clip_norm 1" } else { "" };
+        Error::Diverged(format!("{name}: {what} in epoch {}", self.state.epochs_here + 1)).hint(format!(
+            "bring the columns (and a target of numbers) to a common scale, take a learning_rate_init below {rate}{clip}"
+        ))
+    }
+
+    /// One step: the summed loss and the weight of the minibatch.
+    fn step(&mut self, minibatch: &[usize], progress: f64) -> Result<(f64, f64)> {
+        let exchange = self.ctx.exchange();
+        let count = blocks(minibatch.len(), self.network.work());
+        let mine = exchange.rank() * count / exchange.size()..(exchange.rank() + 1) * count / exchange.size();
+        let swapped = match exchange.size() {
+            1 => None,
+            _ => {
+                let mut empty = lock(&self.slots[0]);
+                empty.rows.clear();
+                Some(self.feed.swap(self.ctx, minibatch, &empty.rows)?)
+            }
+        };
+        let learn = |block: usize| -> Result<()> {
+            let slot = &mut *lock(&self.slots[block]);
+            let places = block * minibatch.len() / count..(block + 1) * minibatch.len() / count;
+            slot.rows.clear();
+            for place in places.clone() {
+                match &swapped {
+                    Some(swapped) => swapped.load(place, &mut slot.rows),
+                    None => self.feed.load(minibatch[place], &mut slot.rows, &mut slot.buffers)?,
+                }
+            }
+            let dropout = (self.settings.dropout > 0.0).then_some(Dropout {
+                share: self.settings.dropout,
+                seed: self.ctx.seed,
+                step: self.state.steps,
+                first: places.start,
+            });
+            self.network.learn(&self.state.weights, &slot.rows, dropout.as_ref(), &mut slot.space)
+        };
+        let outcome = match mine.len() {
+            1 => learn(mine.start),
+            parts => self.ctx.map(parts, |i| learn(mine.start + i)).map(drop),
+        };
+        if swapped.is_none() {
+            outcome?;
+            let slots = std::mem::take(&mut self.slots);
+            let guards: Vec<MutexGuard<Slot>> = slots[..count].iter().map(lock).collect();
+            let stats: Vec<&[f64]> = guards.iter().map(|slot| &slot.space.stat[..]).collect();
+            let done = self.update(&stats, progress);
+            drop(guards);
+            self.slots = slots;
+            return done;
+        }
+        let units = outcome.map(|()| mine.clone().map(|block| lock(&self.slots[block]).space.stat.clone()).collect());
+        let add =
+            |left: &mut Vec<f64>, right: Vec<f64>| left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
+        let total = merge_units(self.ctx, count, mine, units, &add)?;
+        self.update(&[&total], progress)
+    }
+
+    /// Sums the blocks and moves the weights, in one pass over them.
+    fn update(&mut self, stats: &[&[f64]], progress: f64) -> Result<(f64, f64)> {
+        let settings = self.settings;
+        let weights = self.state.weights.len();
+        let mut tail = vec![0.0; stats[0].len() - weights];
+        tree(stats, 0..stats.len(), weights..stats[0].len(), &mut tail);
+        let &[loss, weight, rows] = tail.last_chunk::<TAIL>().expect("every statistic ends so");
+        if weight <= 0.0 {
+            return Ok((0.0, 0.0));
+        }
+        for (running, sum) in self.state.running.iter_mut().zip(&tail) {
+            *running += 0.1 * (sum / rows - *running);
+        }
+        self.state.steps += 1;
+        let step = Step {
+            eta: self.eta(progress, rows),
+            number: self.state.steps,
+            decay: if settings.solver == Solver::Adamw { settings.alpha } else { 0.0 },
+        };
+        let alpha = if settings.solver == Solver::Adamw { 0.0 } else { settings.alpha };
+
+        // Every piece with its own weights and moments.
+        let State { weights, first, second, .. } = &mut self.state;
+        let (mut w, mut first, mut second) = (&mut weights[..], &mut first[..], &mut second[..]);
+        let mut views = Vec::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            let length = piece.range.len();
+            let (mine, rest) = w.split_at_mut(length);
+            w = rest;
+            let (moments, rest) = first.split_at_mut(length);
+            first = rest;
+            let (squares, rest) = second.split_at_mut(length.min(second.len()));
+            second = rest;
+            views.push(Mutex::new((mine, moments, squares)));
+        }
+        let each = |f: &(dyn Fn(usize) -> f64 + Sync)| -> Result<f64> {
+            // Threads do not change what is computed, only when they pay.
+            if self.pieces.len() < 4 || self.ctx.threads() == 1 {
+                return Ok((0..self.pieces.len()).map(f).sum());
+            }
+            Ok(self.ctx.map(self.pieces.len(), |i| Ok(f(i)))?.into_iter().sum())
+        };
+        let gradient = |i: usize, w: &[f64], at: usize, out: &mut [f64]| {
+            let Piece { range, penalised } = &self.pieces[i];
+            tree(stats, 0..stats.len(), range.start + at..range.start + at + out.len(), out);
+            let alpha = if *penalised { alpha } else { 0.0 };
+            scale_and_shrink(out, w, 1.0 / weight, alpha / weight)
+        };
+        let mut shrink = 1.0;
+        if let Some(limit) = settings.clip_norm {
+            let squares = each(&|i| {
+                let (w, ..) = &*lock(&views[i]);
+                let mut g = [0.0; CHUNK];
+                w.chunks(CHUNK)
+                    .enumerate()
+                    .map(|(c, w)| {
+                        gradient(i, w, c * CHUNK, &mut g[..w.len()]);
+                        kernel::dot(&g[..w.len()], &g[..w.len()])
+                    })
+                    .sum()
+            })?;
+            shrink = (limit / squares.sqrt()).min(1.0);
+        }
+        let penalty = each(&|i| {
+            let (w, first, second) = &mut *lock(&views[i]);
+            let mut g = [0.0; CHUNK];
+            let mut squares = 0.0;
+            for (c, w) in w.chunks_mut(CHUNK).enumerate() {
+                let range = c * CHUNK..c * CHUNK + w.len();
+                let g = &mut g[..w.len()];
+                squares += gradient(i, w, range.start, g);
+                if shrink < 1.0 {
+                    g.iter_mut().for_each(|g| *g *= shrink);
+                }
+                let second = if second.is_empty() { &mut [][..] } else { &mut second[range.clone()] };
+                self.rule.step(step, w, g, &mut first[range], second);
+            }
+            squares
+        })?;
+        Ok((loss + 0.5 * alpha * penalty, weight))
+    }
+
+    fn eta(&self, progress: f64, rows: f64) -> f64 {
+        let (settings, state) = (self.settings, &self.state);
+        match settings.schedule {
+            Schedule::Cosine => {
+                let done = (state.epochs_here as f64 + progress) / settings.max_iter as f64;
+                0.5 * settings.rate * (1.0 + (std::f64::consts::PI * done).cos())
+            }
+            Schedule::Invscaling if settings.solver == Solver::Sgd => {
+                settings.rate / (state.seen as f64 + progress * self.rows.len() as f64 + rows).powf(settings.power_t)
+            }
+            Schedule::Adaptive if settings.solver == Solver::Sgd => state.rate,
+            _ => settings.rate,
+        }
+    }
+}
+
+/// Weights that are summed and moved at a time: they stay in the first-level cache.
+const CHUNK: usize = 512;
+
+fn pieces(network: &Network) -> Vec<Piece> {
+    const LONGEST: usize = 16 * CHUNK;
+    let mut pieces = Vec::new();
+    for part in network.parts() {
+        for start in part.weights.clone().step_by(LONGEST) {
+            pieces.push(Piece { range: start..(start + LONGEST).min(part.weights.end), penalised: true });
+        }
+        pieces.push(Piece { range: part.bias.start..part.gain.end, penalised: false });
+    }
+    pieces
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `out` = the sum of `stats[units]` over `range`, along the fixed tree.
+fn tree(stats: &[&[f64]], units: Range<usize>, range: Range<usize>, out: &mut [f64]) {
+    if units.len() == 1 {
+        out.copy_from_slice(&stats[units.start][range]);
+        return;
+    }
+    let mid = middle(units.start, units.end);
+    if out.len() > CHUNK {
+        // Only the few numbers behind the gradient come in other lengths.
+        let (left, right) = out.split_at_mut(CHUNK);
+        tree(stats, units.clone(), range.start..range.start + CHUNK, left);
+        return tree(stats, units, range.start + CHUNK..range.end, right);
+    }
+    tree(stats, units.start..mid, range.clone(), out);
+    if units.end - mid == 1 {
+        return kernel::add_scaled(1.0, &stats[mid][range], out);
+    }
+    let mut right = [0.0; CHUNK];
+    let right = &mut right[..out.len()];
+    tree(stats, mid..units.end, range, right);
+    kernel::add_scaled(1.0, right, out);
+}
+
+/// `g = scale g + shrink w`; returns the sum of squares of w where it is shrunk.
+fn scale_and_shrink(g: &mut [f64], w: &[f64], scale: f64, shrink: f64) -> f64 {
+    if shrink == 0.0 {
+        g.iter_mut().for_each(|g| *g *= scale);
+        return 0.0;
+    }
+    kernel::vectorised(
+        #[inline(always)]
+        || g.iter_mut().zip(w).for_each(|(g, w)| *g = scale * *g + shrink * w),
+    );
+    kernel::dot(w, w)
+}
+
+/// All rows at once, as a sum.
+struct FullBatch<'a> {
+    network: &'a Network,
+    weights: &'a [f64],
+    spaces: &'a Mutex<Vec<(Rows, Space)>>,
+}
+
+impl Reduce for FullBatch<'_> {
+    type Stat = Vec<f64>;
+
+    fn zero(&self) -> Vec<f64> {
+        vec![0.0; self.network.stat_len()]
+    }
+
+    fn add(&self, stat: &mut Vec<f64>, batch: &Batch) -> Result<()> {
+        let fresh = || (Rows::new(batch.x.cols(), batch.x.is_sparse()), Space::default());
+        let (mut rows, mut space) = lock(self.spaces).pop().unwrap_or_else(fresh);
+        for first in (0..batch.rows()).step_by(256) {
+            rows.clear();
+            (first..(first + 256).min(batch.rows())).for_each(|i| push(&mut rows, batch, i));
+            self.network.learn(self.weights, &rows, None, &mut space)?;
+            kernel::add_scaled(1.0, &space.stat, stat);
+        }
+        lock(self.spaces).push((rows, space));
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
+        kernel::add_scaled(1.0, &right, left);
+    }
+}
+
+struct WholeLoss<'a> {
+    network: &'a Network,
+    alpha: f64,
+    data: &'a dyn Source,
+    ctx: &'a Ctx,
+    spaces: Mutex<Vec<(Rows, Space)>>,
+}
+
+impl lbfgs::Objective for WholeLoss<'_> {
+    fn evaluate(&self, w: &[f64], gradient: &mut [f64]) -> Result<f64> {
+        let sum = FullBatch { network: self.network, weights: w, spaces: &self.spaces };
+        let stat = crate::core::reduce(self.ctx, self.data, &sum)?;
+        let &[loss, weight, _] = stat.last_chunk::<TAIL>().expect("every statistic ends so");
+        for (gradient, sum) in gradient.iter_mut().zip(&stat) {
+            *gradient = sum / weight;
+        }
+        for part in self.network.parts() {
+            kernel::add_scaled(self.alpha / weight, &w[part.weights.clone()], &mut gradient[part.weights]);
+        }
+        Ok((loss + 0.5 * self.alpha * self.network.penalised(w)) / weight)
+    }
+}
+
+fn by_lbfgs(
+    settings: &Settings,
+    network: Network,
+    classes: usize,
+    mut state: State,
+    data: &dyn Source,
+    ctx: &Ctx,
+) -> Result<Fit<NeuralModel>> {
+    let objective = WholeLoss { network: &network, alpha: settings.alpha, data, ctx, spaces: Mutex::default() };
+    let progress = |step: usize, value: f64| {
+        ctx.progress(Progress { what: "step", step, of: Some(settings.max_iter), value: Some(value) });
+    };
+    let start = std::mem::take(&mut state.weights);
+    let options = lbfgs::Options {
+        max_iter: settings.max_iter,
+        tolerance: settings.tol,
+        metric: &vec![1.0; start.len()],
+        step: &progress,
+    };
+    let outcome = lbfgs::minimise(&objective, start, &options)?;
+    if !outcome.path.iter().all(|value| value.is_finite()) {
+        return Err(Error::Diverged(format!("{}: the loss is not a number", settings.name))
+            .hint("bring the columns (and a target of numbers) to a common scale"));
+    }
+    state.weights = outcome.w;
+    state.epochs_here = outcome.path.len() - 1;
+    state.epochs += state.epochs_here;
+    state.seen += state.epochs_here * data.shape().rows;
+    state.loss_curve.extend_from_slice(&outcome.path[1..]);
+    let log = FitLog {
+        passes: state.epochs_here,
+        stop: outcome.stop,
+        objective: outcome.path,
+        certificate: Certificate::Gradient { norm: outcome.gradient_norm, tolerance: settings.tol },
+        ..FitLog::default()
+    };
+    Ok(Fit::new(NeuralModel { network, classes, state }, log))
+}
