@@ -15,6 +15,19 @@ pub fn vectorised<R>(f: impl FnOnce() -> R) -> R {
     ARCH.dispatch(f)
 }
 
+/// Asks for a value that is needed soon, where the next addresses are known and nowhere near each other.
+#[inline(always)]
+pub fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint about memory that is borrowed here; it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
 const LANES: usize = 8;
 
 #[inline(always)]

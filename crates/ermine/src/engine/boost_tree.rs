@@ -10,7 +10,7 @@
 
 use crate::{
     Ctx, Feature, Result,
-    core::rng,
+    core::{kernel, rng},
     engine::{
         bins::{Bins, GROUP, MISSING},
         tree::{Draft, DraftNode, Split, Test},
@@ -196,7 +196,27 @@ impl Grower<'_> {
 
     fn build(&self, gradients: &Gradients, rows: &[u32]) -> Vec<Cell> {
         let mut histogram = vec![[0; 2]; self.bins.cols * WIDTH];
-        let all = rows.len() == self.bins.rows;
+        // A run of rows in their order needs no looking up; the gradients of others are gathered once for all groups.
+        let run = match (rows.first(), rows.last()) {
+            (Some(&first), Some(&last))
+                if rows.len() == self.bins.rows && (last - first) as usize + 1 == rows.len() =>
+            {
+                Some(first as usize)
+            }
+            _ => None,
+        };
+        let gathered: Vec<[i32; 2]> = match run {
+            Some(_) => Vec::new(),
+            None => {
+                let mut cells = vec![[0; 2]; rows.len()];
+                cells.par_chunks_mut(CHUNK).zip(rows.par_chunks(CHUNK)).for_each(|(cells, rows)| {
+                    cells.iter_mut().zip(rows).for_each(|(cell, &row)| *cell = gradients.cells[row as usize]);
+                });
+                cells
+            }
+        };
+        let cells = if run.is_some() { &gradients.cells[..rows.len()] } else { &gathered[..] };
+        let shift = gradients.shift;
         let groups = histogram.chunks_mut(GROUP * WIDTH).zip(&self.bins.groups).collect::<Vec<_>>();
         // Many rows in few groups: cut the rows as well. Sums of integers do not mind.
         let pieces = if groups.len() >= 16 { 1 } else { (rows.len() / (1 << 17)).clamp(1, 8) };
@@ -204,14 +224,15 @@ impl Grower<'_> {
         groups.into_par_iter().for_each(|(histogram, group)| {
             let width = histogram.len() / WIDTH;
             if pieces == 1 {
-                count(histogram, width, group, gradients, rows, all);
+                count(histogram, width, group, cells, shift, rows, run);
                 return;
             }
             let parts: Vec<Vec<Cell>> = rows
                 .par_chunks(each)
-                .map(|rows| {
+                .zip(cells.par_chunks(each))
+                .map(|(rows, cells)| {
                     let mut part = vec![[0; 2]; width * WIDTH];
-                    count(&mut part, width, group, gradients, rows, all);
+                    count(&mut part, width, group, cells, shift, rows, run.map(|_| rows[0] as usize));
                     part
                 })
                 .collect();
@@ -415,41 +436,61 @@ fn add(a: Cell, b: Cell) -> Cell {
     [a[0] + b[0], a[1] + b[1]]
 }
 
-/// The hot loop: each row adds its gradient to one bin of each column of a group.
-fn count(histogram: &mut [Cell], width: usize, group: &[[u8; GROUP]], gradients: &Gradients, rows: &[u32], all: bool) {
-    let cell = |row: usize| {
-        let [g, h] = gradients.cells[row];
-        [i64::from(g), (i64::from(h) << gradients.shift) + 1]
+/// Each row adds its gradient to one bin of each column of a group. `run`: the rows are this one and those after it.
+fn count(
+    histogram: &mut [Cell],
+    width: usize,
+    group: &[[u8; GROUP]],
+    cells: &[[i32; 2]],
+    shift: u32,
+    rows: &[u32],
+    run: Option<usize>,
+) {
+    let count = match width {
+        1 => count_columns::<1>,
+        2 => count_columns::<2>,
+        3 => count_columns::<3>,
+        4 => count_columns::<4>,
+        5 => count_columns::<5>,
+        6 => count_columns::<6>,
+        7 => count_columns::<7>,
+        _ => count_columns::<GROUP>,
     };
-    if width == GROUP {
-        let Ok(histogram): Result<&mut [Cell; GROUP * WIDTH], _> = histogram.try_into() else { return };
-        let mut put = |row: usize| {
-            let cell = cell(row);
-            let bins = group[row];
-            for j in 0..GROUP {
-                let bin = &mut histogram[j * WIDTH + bins[j] as usize];
-                bin[0] += cell[0];
-                bin[1] += cell[1];
-            }
-        };
-        match (all, rows.first()) {
-            // All rows, or a run of them, in their order: no need to look them up.
-            (true, Some(&first)) if rows.last().is_some_and(|&last| (last - first) as usize + 1 == rows.len()) => {
-                (first as usize..first as usize + rows.len()).for_each(put);
-            }
-            _ => rows.iter().for_each(|&row| put(row as usize)),
-        }
-        return;
-    }
-    for &row in rows {
-        let cell = cell(row as usize);
-        for (j, &bin) in group[row as usize][..width].iter().enumerate() {
-            let bin = &mut histogram[j * WIDTH + bin as usize];
+    count(histogram, group, cells, shift, rows, run);
+}
+
+/// The hot loop.
+fn count_columns<const COLUMNS: usize>(
+    histogram: &mut [Cell],
+    group: &[[u8; GROUP]],
+    cells: &[[i32; 2]],
+    shift: u32,
+    rows: &[u32],
+    run: Option<usize>,
+) {
+    let Some(histogram) = histogram.as_chunks_mut::<WIDTH>().0.first_chunk_mut::<COLUMNS>() else { return };
+    let mut put = |bins: [u8; GROUP], [g, h]: [i32; 2]| {
+        let cell = [i64::from(g), (i64::from(h) << shift) + 1];
+        for j in 0..COLUMNS {
+            let bin = &mut histogram[j][bins[j] as usize];
             bin[0] += cell[0];
             bin[1] += cell[1];
         }
+    };
+    if let Some(first) = run {
+        group[first..first + rows.len()].iter().zip(cells).for_each(|(bins, cell)| put(*bins, *cell));
+        return;
+    }
+    for (at, (&row, &cell)) in rows.iter().zip(cells).enumerate() {
+        if let Some(&ahead) = rows.get(at + AHEAD) {
+            kernel::prefetch(&group[ahead as usize]);
+        }
+        put(group[row as usize], cell);
     }
 }
+
+/// How many rows ahead memory is asked for.
+const AHEAD: usize = 16;
 
 /// Stable partition; large ranges in chunks and in parallel.
 fn partition(rows: &mut [u32], spare: &mut Vec<u32>, left: impl Fn(u32) -> bool + Sync) -> usize {
@@ -459,17 +500,15 @@ fn partition(rows: &mut [u32], spare: &mut Vec<u32>, left: impl Fn(u32) -> bool 
     }
     let spare = &mut spare[..n];
     let one = |(from, to): (&[u32], &mut [u32])| {
-        // Left ones from the front, right ones from the back, reversed.
+        // Left ones from the front, right ones from the back, reversed. Written to both ends, where the wrong one is written
+        // over later: which way a row goes is a coin that no branch predictor guesses.
         let (mut l, mut r) = (0, to.len());
         for &row in from {
-            let goes = left(row);
-            if goes {
-                to[l] = row;
-                l += 1;
-            } else {
-                r -= 1;
-                to[r] = row;
-            }
+            let goes = usize::from(left(row));
+            to[l] = row;
+            to[r - 1] = row;
+            l += goes;
+            r -= 1 - goes;
         }
         to[l..].reverse();
         l

@@ -243,7 +243,9 @@ impl<'a> Walk<'a> {
         for (place, &i) in order.iter().enumerate() {
             let i = i as usize;
             if let (X::Dense(x), Some(&ahead)) = (rows.x, order.get(place + 8)) {
-                prefetch(&x.values[ahead as usize * x.cols..(ahead as usize + 1) * x.cols]);
+                x.values[ahead as usize * x.cols..(ahead as usize + 1) * x.cols]
+                    .chunks(8)
+                    .for_each(|line| kernel::prefetch(&line[0]));
             }
             let row = rows.x.row(i);
             let c = rows.weights.map_or(1.0, |weights| weights[i]);
@@ -385,19 +387,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
         }
     }
     ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + tail
-}
-
-/// Asks for a row that is needed soon: shuffled rows are nowhere near each other.
-#[inline(always)]
-fn prefetch(row: &[f64]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in row.chunks(8) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint about memory that the slice owns; it reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
 }
 
 #[cfg(test)]
