@@ -1,7 +1,13 @@
 //! Groups without labels.
 
+mod agglomerative;
+mod count_mixture;
+mod dbscan;
 mod gaussian_mixture;
 mod k_means;
 
+pub use agglomerative::{AgglomerativeClustering, AgglomerativeModel, Linkage};
+pub use count_mixture::{CountFamily, CountMixture, CountMixtureModel};
+pub use dbscan::{DBSCAN, DBSCANModel};
 pub use gaussian_mixture::{Covariance, GaussianMixture, GaussianMixtureModel, Mixture, MixtureInit};
 pub use k_means::{Init, KMeans, KMeansModel, Starts};
