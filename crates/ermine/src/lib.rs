@@ -78,6 +78,7 @@ models! {
     decompose::PCA,
     decompose::TruncatedSVD,
     cluster::KMeans,
+    cluster::MiniBatchKMeans,
     cluster::GaussianMixture,
     cluster::CountMixture,
     cluster::DBSCAN,

@@ -5,9 +5,11 @@ mod count_mixture;
 mod dbscan;
 mod gaussian_mixture;
 mod k_means;
+mod mini_batch_k_means;
 
 pub use agglomerative::{AgglomerativeClustering, AgglomerativeModel, Linkage};
 pub use count_mixture::{CountFamily, CountMixture, CountMixtureModel};
 pub use dbscan::{DBSCAN, DBSCANModel};
 pub use gaussian_mixture::{Covariance, GaussianMixture, GaussianMixtureModel, Mixture, MixtureInit};
 pub use k_means::{Init, KMeans, KMeansModel, Starts};
+pub use mini_batch_k_means::MiniBatchKMeans;
