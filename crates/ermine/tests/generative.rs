@@ -2,10 +2,15 @@
 
 use ermine::{
     AnyModel, Ctx, Data, Estimator, Fit, Matrix, Numbers, Output, Source, Value, X,
-    bayes::{GaussianNB, LinearDiscriminantAnalysis, MultinomialNB},
-    cluster::{Covariance, GaussianMixture, KMeans, MixtureInit},
-    decompose::{Components, PCA},
-    entry, predict,
+    bayes::{GaussianNB, LinearDiscriminantAnalysis, MultinomialNB, QuadraticDiscriminantAnalysis},
+    cluster::{
+        AgglomerativeClustering, BayesianGaussianMixture, Concentration, Covariance, DBSCAN, GaussianMixture, KMeans,
+        Linkage, MiniBatchKMeans, MixtureInit,
+    },
+    decompose::{Components, IncrementalPCA, PCA},
+    entry,
+    inspect::{choose_clusters, choose_components},
+    metrics, predict,
 };
 
 type Json = serde_json::Value;
@@ -67,7 +72,7 @@ fn equal_to_scikit_learn() {
         let params = params.iter().map(|(name, json)| (name.clone(), value(json))).collect();
         let found = (entry(name).unwrap().make)(&params).unwrap().fit(&data, &ctx).unwrap();
         // EM stops when it gains little, so that a different rounding may stop it a little elsewhere.
-        let tolerance = if name == "GaussianMixture" { 1e-7 } else { 1e-9 };
+        let tolerance = if name.ends_with("Mixture") { 1e-7 } else { 1e-9 };
         let attributes = found.model.attributes();
         for (attribute, expected) in fit["attributes"].as_object().unwrap() {
             let (_, array) = attributes.iter().find(|(name, _)| name == attribute).expect(attribute);
@@ -269,4 +274,179 @@ fn components_reconstruct_and_all_paths_agree() {
     for a in 0..4 {
         assert!((scatter(few.model.components.row(a)) / few.model.explained[a] - 1.0).abs() < 1e-8);
     }
+}
+
+/// Labels of a fit.
+fn labels<M>(fit: &Fit<M>) -> Vec<i64> {
+    match &fit.rows.iter().find(|(name, _)| *name == "labels_").unwrap().1.values {
+        Numbers::Int(labels) => labels.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn trees_of_merges_and_dense_clusters_are_scikit_learns() {
+    let reference = reference();
+    let x = numbers(&reference["x"]);
+    let data = Data::new(X::dense(&x, 4).unwrap());
+    let integers = |json: &Json| numbers(json).iter().map(|&v| v as i64).collect::<Vec<_>>();
+    for case in reference["agglomerative"].as_array().unwrap() {
+        let linkage = match case["linkage"].as_str().unwrap() {
+            "ward" => Linkage::Ward,
+            "complete" => Linkage::Complete,
+            "average" => Linkage::Average,
+            _ => Linkage::Single,
+        };
+        let model = AgglomerativeClustering { n_clusters: Some(4), linkage, ..Default::default() };
+        let fit = model.fit(&data, &Ctx::new(0)).unwrap();
+        assert_near(&fit.model.heights, &numbers(&case["distances"]), 1e-12, &format!("{linkage:?} heights"));
+        let agree = metrics::adjusted_rand_score(&labels(&fit), &integers(&case["labels"])).unwrap();
+        assert!(agree == 1.0, "{linkage:?}: {agree}");
+    }
+    for case in reference["dbscan"].as_array().unwrap() {
+        let (eps, min_samples) = (case["eps"].as_f64().unwrap(), case["min_samples"].as_f64().unwrap());
+        let fit = DBSCAN { eps, min_samples, ..Default::default() }.fit(&data, &Ctx::new(0)).unwrap();
+        assert_eq!(labels(&fit), integers(&case["labels"]), "eps {eps}");
+        assert_eq!(fit.model.indices, integers(&case["core"]), "eps {eps}");
+    }
+}
+
+#[test]
+fn clusterings_are_judged_as_scikit_learn_does() {
+    let reference = reference();
+    let (x, case) = (numbers(&reference["x"]), &reference["metrics"]);
+    let x = X::dense(&x, 4).unwrap();
+    let truth: Vec<i64> = numbers(&reference["y"]).iter().map(|&y| y as i64).collect();
+    let found: Vec<i64> = numbers(&case["labels"]).iter().map(|&y| y as i64).collect();
+    let pairs = [
+        ("silhouette", metrics::silhouette_score(&Ctx::new(0), &x, &found)),
+        ("rand", metrics::adjusted_rand_score(&truth, &found)),
+        ("information", metrics::normalized_mutual_info_score(&truth, &found)),
+        ("v", metrics::homogeneity_completeness_v_measure(&truth, &found).map(|(_, _, v)| v)),
+        ("calinski", metrics::calinski_harabasz_score(&x, &found)),
+        ("davies", metrics::davies_bouldin_score(&x, &found)),
+    ];
+    for (name, value) in pairs {
+        assert_near(&[value.unwrap()], &[case[name].as_f64().unwrap()], 1e-12, name);
+    }
+}
+
+#[test]
+fn evidence_never_falls_and_spare_components_empty() {
+    let x = blobs(1_200, 2, 3, 12);
+    let data = Data::new(X::dense(&x, 2).unwrap());
+    for kind in [Concentration::Process, Concentration::Distribution] {
+        for covariance_type in [Covariance::Full, Covariance::Tied, Covariance::Diag, Covariance::Spherical] {
+            let mixture = BayesianGaussianMixture {
+                n_components: 6,
+                covariance_type,
+                weight_concentration_prior_type: kind,
+                weight_concentration_prior: Some(1e-2),
+                reg_covar: 0.0,
+                max_iter: 150,
+                ..Default::default()
+            };
+            let fit = mixture.fit(&data, &Ctx::new(1)).unwrap();
+            let rise = fit.log.objective.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+            assert!(rise < 1e-7, "{kind:?} {covariance_type:?}: {rise:e}");
+            let weights = &fit.model.posterior.mixture.weights;
+            assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert!(weights.iter().filter(|&&weight| weight < 1e-3).count() >= 1, "{weights:?}");
+        }
+    }
+}
+
+#[test]
+fn parts_one_after_another_are_all_rows_at_once() {
+    let x = blobs(500, 5, 2, 9);
+    let part = |from: usize, to: usize| Data::new(X::dense(&x[from * 5..to * 5], 5).unwrap());
+    let (ctx, model) = (Ctx::new(0), IncrementalPCA { n_components: Some(3), ..Default::default() });
+    let first = model.fit(&part(0, 120), &ctx).unwrap();
+    let second = model.resume(&first.model, &part(120, 300), &ctx).unwrap();
+    let third = model.resume(&second.model, &part(300, 500), &ctx).unwrap();
+    let all = PCA { n_components: Components::Number(3.0), ..Default::default() }.fit(&part(0, 500), &ctx).unwrap();
+    assert_near(&third.model.pca.components.values, &all.model.components.values, 1e-11, "components");
+    assert_near(&third.model.pca.explained, &all.model.explained, 1e-12, "variance");
+    assert_eq!(third.model.gram.rows, 500);
+}
+
+#[test]
+fn directions_without_variance_do_not_depend_on_how_rows_are_written() {
+    // Twelve rows of twenty columns, some of weight zero, against the same rows repeated.
+    let mut rng = Ctx::new(3).rng("rows", 0);
+    let x: Vec<f64> = (0..12 * 20).map(|_| rng.uniform()).collect();
+    let weights: Vec<f64> = (0..12).map(|i| [3.0, 0.0, 1.0, 4.0][i % 4]).collect();
+    let repeated: Vec<f64> = (0..12).flat_map(|i| x[i * 20..(i + 1) * 20].repeat(weights[i] as usize)).collect();
+    let weighted = Data::new(X::dense(&x, 20).unwrap()).weights(&weights).unwrap();
+    let repeated = Data::new(X::dense(&repeated, 20).unwrap());
+    let ctx = Ctx::new(0);
+    let (a, b) = (PCA::default().fit(&weighted, &ctx).unwrap(), PCA::default().fit(&repeated, &ctx).unwrap());
+    assert_eq!(a.model.components.rows, 20);
+    let rows = X::dense(&x, 20).unwrap();
+    let scores = |model: &dyn AnyModel| predict(&ctx, model, &rows, Output::Transform, false).unwrap().values;
+    assert_near(&scores(&a.model), &scores(&b.model), 1e-10, "scores");
+    let gram = a.model.components.times(&a.model.components.transposed());
+    let identity = Matrix::from_fn(20, 20, |i, j| f64::from(i == j));
+    assert_near(&gram.values, &identity.values, 1e-10, "orthonormal");
+}
+
+#[test]
+fn log_odds_are_those_of_the_probabilities() {
+    let x = blobs(600, 3, 3, 10);
+    let codes: Vec<u32> = (0..600).map(|i| ((x[i * 3] > 0.0) as u32) + ((x[i * 3 + 1] > 1.0) as u32)).collect();
+    let data = Data::new(X::dense(&x, 3).unwrap()).classes(&codes, 3).unwrap();
+    let ctx = Ctx::new(0);
+    let linear = LinearDiscriminantAnalysis::default().fit(&data, &ctx).unwrap().model;
+    let quadratic = QuadraticDiscriminantAnalysis::default().fit(&data, &ctx).unwrap().model;
+    let rows = data.batch().x.slice(0..50);
+    let (p, q) = (
+        predict(&ctx, &linear, &rows, Output::Probability, false).unwrap(),
+        predict(&ctx, &quadratic, &rows, Output::Probability, false).unwrap(),
+    );
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    for (a, b) in [(0, 1), (2, 1)] {
+        let ((w, c), (square, v, d)) = (linear.log_odds(a, b), quadratic.log_odds(a, b));
+        for i in 0..50 {
+            let row = &x[i * 3..(i + 1) * 3];
+            // Sure rows have lost the digits of the small probability.
+            if p[(i, a)].min(p[(i, b)]) > 1e-6 {
+                assert!((dot(&w, row) + c - (p[(i, a)] / p[(i, b)]).ln()).abs() < 1e-8);
+            }
+            if q[(i, a)].min(q[(i, b)]) > 1e-6 {
+                let form: f64 = (0..3).map(|j| row[j] * dot(square.row(j), row)).sum();
+                assert!((form + dot(&v, row) + d - (q[(i, a)] / q[(i, b)]).ln()).abs() < 1e-8);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_clusters_is_found_where_it_is_plain() {
+    // Four groups, far apart.
+    let mut rng = Ctx::new(4).rng("groups", 0);
+    let x: Vec<f64> = (0..800)
+        .flat_map(|i| [(i % 2) as f64 * 20.0 + rng.normal(), (i / 2 % 2) as f64 * 20.0 + rng.normal()])
+        .collect();
+    let data = Data::new(X::dense(&x, 2).unwrap());
+    let (ctx, ks) = (Ctx::new(0), [1, 2, 3, 4, 5, 6, 7, 8]);
+    let choice =
+        choose_clusters(&ctx, &data, &KMeans { n_init: ermine::cluster::Starts::Number(4), ..Default::default() }, &ks);
+    let choice = choice.unwrap();
+    assert_eq!((choice.suggested, choice.silhouette), (4, Some(4)), "{}", choice.verdict);
+    assert!(choice.points.windows(2).all(|pair| pair[1].inertia < pair[0].inertia));
+    let mixture = GaussianMixture { n_init: 2, ..Default::default() };
+    assert_eq!(choose_components(&ctx, &data, &mixture, &ks[..6]).unwrap().bic, 4);
+    assert!(choose_clusters(&ctx, &data, &KMeans::default(), &[3, 2]).is_err());
+}
+
+#[test]
+fn small_batches_come_near_to_k_means() {
+    let x = blobs(6_000, 4, 5, 11);
+    let data = Data::new(X::dense(&x, 4).unwrap());
+    let ctx = Ctx::new(2);
+    let starts = ermine::cluster::Starts::Number(5);
+    let full = KMeans { n_clusters: 5, n_init: starts, ..Default::default() }.fit(&data, &ctx).unwrap();
+    let small = MiniBatchKMeans { n_clusters: 5, n_init: starts, ..Default::default() }.fit(&data, &ctx).unwrap();
+    let ratio = small.model.inertia / full.model.inertia;
+    assert!((1.0 - 1e-9..1.1).contains(&ratio), "{ratio}");
 }

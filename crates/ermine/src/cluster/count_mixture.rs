@@ -270,22 +270,25 @@ impl CountMixtureModel {
             })
             .collect();
         x.times_matrix(&weights.values, k, share);
-        kernel::vectorised(|| {
-            for (row, log_density) in share.chunks_exact_mut(k).zip(log_density) {
-                let mut largest = f64::NEG_INFINITY;
-                for (value, offset) in row.iter_mut().zip(&offset) {
-                    *value += offset;
-                    largest = largest.max(*value);
+        kernel::vectorised(
+            #[inline(always)]
+            || {
+                for (row, log_density) in share.chunks_exact_mut(k).zip(log_density) {
+                    let mut largest = f64::NEG_INFINITY;
+                    for (value, offset) in row.iter_mut().zip(&offset) {
+                        *value += offset;
+                        largest = largest.max(*value);
+                    }
+                    let mut total = 0.0;
+                    for value in row.iter_mut() {
+                        *value = kernel::exp(*value - largest);
+                        total += *value;
+                    }
+                    row.iter_mut().for_each(|value| *value /= total);
+                    *log_density = largest + total.ln();
                 }
-                let mut total = 0.0;
-                for value in row.iter_mut() {
-                    *value = kernel::exp(*value - largest);
-                    total += *value;
-                }
-                row.iter_mut().for_each(|value| *value /= total);
-                *log_density = largest + total.ln();
-            }
-        });
+            },
+        );
     }
 }
 

@@ -231,7 +231,9 @@ impl Problem<'_> {
                 match row {
                     Some(row) => points.row_mut(at).copy_from_slice(&row),
                     // Rounding let the draw fall behind the last row of its leaf.
-                    None => points.row_mut(at).copy_from_slice(rows_by_number(self.data, ctx, &[picks[at].0])?.0.row(0)),
+                    None => {
+                        points.row_mut(at).copy_from_slice(rows_by_number(self.data, ctx, &[picks[at].0])?.0.row(0))
+                    }
                 }
             }
             let best = if points.rows == 1 {

@@ -45,7 +45,10 @@ impl Estimator for MiniBatchKMeans {
     const INFO: Info = Info {
         scale: true,
         random: true,
-        exceptions: &[(Property::WeightIsRepetition, "batches draw rows by number, and a row that stands twice has two")],
+        exceptions: &[(
+            Property::WeightIsRepetition,
+            "batches draw rows by number, and a row that stands twice has two",
+        )],
         ..Info::new("cluster", Task::Clustering, "min_c sum_i min_k ||x_i - c_k||^2, by random batches", Passes::Many)
     };
 
@@ -130,13 +133,21 @@ impl MiniBatchKMeans {
         for start in 0..starts as u64 {
             let child = ctx.child("mini-batch start", start);
             let mut rng = child.rng("sample", 0);
-            let wanted: Vec<usize> = if size == shape.rows { (0..size).collect() } else { (0..size).map(|_| rng.below(shape.rows)).collect() };
+            let wanted: Vec<usize> = if size == shape.rows {
+                (0..size).collect()
+            } else {
+                (0..size).map(|_| rng.below(shape.rows)).collect()
+            };
             let (rows, weights) = rows_by_number(data, ctx, &wanted)?;
             let sample = Data::new(X::dense(&rows.values, shape.cols)?);
             let k_means = KMeans { n_clusters: k, init: self.init, ..KMeans::default() };
             let centres = k_means.first_centres(&sample, &child)?;
             let x = sample.batch().x;
-            let inertia = x.iter().zip(&weights).map(|(row, w)| w * row.distance2(centres.row(assign_nearest(&row, &centres)))).sum();
+            let inertia = x
+                .iter()
+                .zip(&weights)
+                .map(|(row, w)| w * row.distance2(centres.row(assign_nearest(&row, &centres))))
+                .sum();
             if best.as_ref().is_none_or(|best| inertia < best.0) {
                 best = Some((inertia, centres));
             }

@@ -9,12 +9,20 @@ import json
 import sys
 
 import numpy as np
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.covariance import OAS
 from sklearn.datasets import load_iris
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.mixture import GaussianMixture
+from sklearn.metrics import (
+    adjusted_rand_score,
+    calinski_harabasz_score,
+    davies_bouldin_score,
+    normalized_mutual_info_score,
+    silhouette_score,
+    v_measure_score,
+)
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 
 x, y = load_iris(return_X_y=True)
@@ -52,12 +60,16 @@ for shrinkage, text in [(0.3, 0.3), ("auto", "auto")]:
 model = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=OAS())
 add("LinearDiscriminantAnalysis", {"shrinkage": "oas"}, model, x, probability, ["covariance_"])
 add("QuadraticDiscriminantAnalysis", {}, QuadraticDiscriminantAnalysis(), x, decision, ["means_"])
+for shrinkage in [0.3, "auto"]:
+    model = QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=shrinkage)
+    add("QuadraticDiscriminantAnalysis", {"shrinkage": shrinkage}, model, x, decision, ["means_"])
 add("QuadraticDiscriminantAnalysis", {"reg_param": 0.2}, QuadraticDiscriminantAnalysis(reg_param=0.2), x, decision, [])
 pca = ["components_", "explained_variance_", "explained_variance_ratio_", "singular_values_", "noise_variance_", "mean_"]
 scores = {"Transform": "transform", "Density": "score_samples"}
 for components in [2, 0.97, "mle"]:
     add("PCA", {"n_components": components}, PCA(components), x, scores, pca, target=False)
 add("PCA", {"n_components": 3, "whiten": True}, PCA(3, whiten=True), x, {"Transform": "transform"}, pca, target=False)
+add("IncrementalPCA", {"n_components": 4}, IncrementalPCA(4, batch_size=40), x, {"Transform": "transform"}, pca[:4] + pca[5:] + ["var_"], target=False)
 svd = ["components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"]
 add("TruncatedSVD", {"n_components": 2}, TruncatedSVD(2, algorithm="arpack"), x, {"Transform": "transform"}, svd, target=False)
 add("KMeans", {"n_clusters": 3}, KMeans(3, init=start, n_init=1), x, {"Cluster": "predict"}, ["cluster_centers_", "inertia_"], starts={"init": [3, 4]}, target=False)
@@ -75,5 +87,43 @@ for kind, precisions in [("full", np.tile(np.eye(4), (3, 1, 1))), ("tied", np.ey
         target=False,
     )
     out["fits"][-1]["precisions"] = precisions.ravel().tolist()
+
+
+
+class FromNearest(BayesianGaussianMixture):
+    """Starts from the rows nearest to each of `start`."""
+
+    def _initialize_parameters(self, X, random_state, xp=None):
+        nearest = ((X[:, None, :] - start) ** 2).sum(2).argmin(1)
+        self._initialize(X, np.eye(3)[nearest])
+
+
+for concentration in ["dirichlet_process", "dirichlet_distribution"]:
+    for kind in ["full", "tied", "diag", "spherical"]:
+        params = dict(n_components=3, covariance_type=kind, weight_concentration_prior_type=concentration, tol=0.0, max_iter=30)
+        # scikit-learn stops at a change below tol, and 0 is never that.
+        attributes = ["weights_", "means_", "covariances_", "precisions_cholesky_", "mean_precision_", "degrees_of_freedom_", "covariance_prior_"]
+        outputs = {"Probability": "predict_proba", "Density": "score_samples"}
+        add("BayesianGaussianMixture", params, FromNearest(**params), x, outputs, attributes, starts={"means_init": [3, 4]}, target=False)
+
+out["agglomerative"] = []
+for linkage in ["ward", "complete", "average", "single"]:
+    model = AgglomerativeClustering(4, linkage=linkage, compute_distances=True).fit(x)
+    out["agglomerative"].append(dict(linkage=linkage, labels=model.labels_.tolist(), distances=model.distances_.tolist()))
+out["dbscan"] = []
+for eps, least in [(0.5, 5), (0.4, 4), (0.8, 10)]:
+    model = DBSCAN(eps=eps, min_samples=least).fit(x)
+    core = model.core_sample_indices_.tolist()
+    out["dbscan"].append(dict(eps=eps, min_samples=least, labels=model.labels_.tolist(), core=core))
+found = KMeans(3, init=start, n_init=1).fit(x).labels_
+out["metrics"] = dict(
+    labels=found.tolist(),
+    silhouette=silhouette_score(x, found),
+    rand=adjusted_rand_score(y, found),
+    information=normalized_mutual_info_score(y, found),
+    v=v_measure_score(y, found),
+    calinski=calinski_harabasz_score(x, found),
+    davies=davies_bouldin_score(x, found),
+)
 
 json.dump(out, sys.stdout)
