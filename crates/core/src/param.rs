@@ -389,6 +389,23 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
+/// A parameter that is an array or nothing (`means_init`). Arrays travel beside the parameters, by name, and are found with
+/// [`Ctx::start`](crate::Ctx::start), so that as a value it is always none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Given;
+
+impl Field for Given {
+    fn forms(_: Range) -> Vec<Form> {
+        vec![Form::None]
+    }
+    fn to_value(&self) -> Value {
+        Value::None
+    }
+    fn from_value(value: &Value) -> Option<Self> {
+        (*value == Value::None).then_some(Given)
+    }
+}
+
 /// Whether a value has one of the forms, ranges included.
 pub fn allows(forms: &[Form], value: &Value) -> bool {
     forms.iter().any(|form| match (form, value) {

@@ -76,7 +76,7 @@ impl BernoulliNB {
             for (j, &count) in counts.feature.row(c).iter().enumerate() {
                 let (yes, no) = (count + alpha, counts.class[c] - count + alpha);
                 if yes == 0.0 {
-                    return Err(unseen("BernoulliNB", j, c));
+                    return Err(unseen("BernoulliNB", j, "it", c));
                 }
                 if no <= 0.0 {
                     let always =

@@ -2,7 +2,7 @@
 //! `p(x_j = t | c) = (n_cjt + alpha) / (n_c + alpha levels_j)`.
 //!
 //! One pass of counts. The levels of a column are those up to its largest code (at least `min_categories`). A code that no row of
-//! the fit had says nothing about the class.
+//! the fit had says nothing about the class. Fractions are cut off, as scikit-learn does, and the log says so.
 
 use super::{
     class_count,
@@ -88,12 +88,17 @@ impl CategoricalNB {
             table.resize(levels * k, 0.0);
             let totals: Vec<f64> = counts.class.iter().map(|count| (count + alpha * levels as f64).ln()).collect();
             if let Some(at) = table.iter().position(|count| count + alpha == 0.0) {
-                return Err(unseen("CategoricalNB", j, at % k));
+                return Err(unseen("CategoricalNB", j, &format!("level {}", at / k), at % k));
             }
             log_prob.push(table.iter().enumerate().map(|(at, count)| (count + alpha).ln() - totals[at % k]).collect());
         }
-        let model = CategoricalModel { counts, class_log_prior, log_prob };
-        Ok(Fit::new(model, FitLog::exact(Default::default())))
+        let mut log = FitLog::exact(Default::default());
+        if let Some(column) = counts.fraction {
+            log.notes.push(format!(
+                "column {column} has numbers with fractions, which were cut off to get codes; GaussianNB takes such numbers as they are"
+            ));
+        }
+        Ok(Fit::new(CategoricalModel { counts, class_log_prior, log_prob }, log))
     }
 }
 
@@ -103,6 +108,8 @@ pub struct LevelCounts {
     pub class: Vec<f64>,
     /// For each column: levels x classes.
     pub levels: Vec<Vec<f64>>,
+    /// The first column in which a fraction was cut off.
+    pub fraction: Option<usize>,
 }
 
 struct CountLevels {
@@ -114,7 +121,7 @@ impl Reduce for CountLevels {
     type Stat = LevelCounts;
 
     fn zero(&self) -> LevelCounts {
-        LevelCounts { class: vec![0.0; self.classes], levels: vec![Vec::new(); self.cols] }
+        LevelCounts { class: vec![0.0; self.classes], levels: vec![Vec::new(); self.cols], fraction: None }
     }
 
     fn add(&self, stat: &mut LevelCounts, batch: &Batch) -> Result<()> {
@@ -130,9 +137,12 @@ impl Reduce for CountLevels {
             stat.class[class] += weight;
             let mut odd = None;
             batch.x.row(i).for_each(|j, value| {
-                if value.fract() != 0.0 || value >= MOST_LEVELS {
+                if value >= MOST_LEVELS {
                     odd.get_or_insert((j, value));
                     return;
+                }
+                if value.fract() != 0.0 {
+                    stat.fraction = Some(stat.fraction.map_or(j, |first| first.min(j)));
                 }
                 let at = value as usize * k + class;
                 let table = &mut stat.levels[j];
@@ -153,6 +163,7 @@ impl Reduce for CountLevels {
 
     fn merge(&self, left: &mut LevelCounts, right: LevelCounts) {
         kernel::add_scaled(1.0, &right.class, &mut left.class);
+        left.fraction = left.fraction.into_iter().chain(right.fraction).min();
         for (left, right) in left.levels.iter_mut().zip(right.levels) {
             left.resize(left.len().max(right.len()), 0.0);
             kernel::add_scaled(1.0, &right, left);
@@ -195,7 +206,7 @@ impl Model for CategoricalModel {
             joint.copy_from_slice(&self.class_log_prior);
             row.for_each(|j, value| {
                 let level = value as usize;
-                if value.fract() == 0.0 && level < self.log_prob[j].len() / k {
+                if level < self.log_prob[j].len() / k {
                     kernel::add_scaled(1.0, &self.log_prob[j][level * k..(level + 1) * k], joint);
                 }
             });

@@ -76,7 +76,7 @@ impl ComplementNB {
         for c in 0..k {
             let others: Vec<f64> = (0..p).map(|j| all[j] - counts.feature[(c, j)] + alpha).collect();
             if let Some(j) = others.iter().position(|&count| count <= 0.0) {
-                return Err(unseen("ComplementNB", j, (c + 1) % k));
+                return Err(unseen("ComplementNB", j, "it", (c + 1) % k));
             }
             let total = others.iter().sum::<f64>().ln();
             let logs: Vec<f64> = others.iter().map(|count| count.ln() - total).collect();

@@ -116,9 +116,10 @@ pub(super) fn smoothing(alpha: f64, force_alpha: bool) -> f64 {
 }
 
 /// Without smoothing, what never happened would have probability zero: that is said, with the column and the class.
-pub(super) fn unseen(model: &str, column: usize, class: usize) -> Error {
-    let problem =
-        format!("it never occurs in class {class}, and without smoothing a row with it could never be of that class");
+pub(super) fn unseen(model: &str, column: usize, what: &str, class: usize) -> Error {
+    let problem = format!(
+        "{what} never occurs in class {class}, and without smoothing a row with it could never be of that class"
+    );
     Error::value(None, column, problem).hint(format!("set alpha of {model} above 0, or leave the column out"))
 }
 
@@ -143,6 +144,23 @@ pub struct CountModel {
     pub binarize: Option<f64>,
     /// Counts over all classes, where the model is made from them.
     pub feature_all: Option<Vec<f64>>,
+}
+
+impl CountModel {
+    /// The columns that speak most for a class: each with what a unit of it adds to the score of that class above the mean of the others
+    /// (for two classes the log-odds), largest first.
+    pub fn most_telling(&self, class: usize, count: usize) -> Vec<(usize, f64)> {
+        let k = self.offset.len();
+        let speaks = |j: usize| {
+            let row = self.weights.row(j);
+            let others = row.iter().sum::<f64>() - row[class];
+            (j, row[class] - others / (k as f64 - 1.0))
+        };
+        let mut all: Vec<(usize, f64)> = (0..self.weights.rows).map(speaks).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        all.truncate(count);
+        all
+    }
 }
 
 impl Model for CountModel {

@@ -67,15 +67,15 @@ impl Estimator for LinearDiscriminantAnalysis {
         let (classes, cols) = (class_count(name, &shape)?, shape.cols);
         let within = if self.shrinkage == Shrinkage::None {
             let pooled = reduce(ctx, data, &PoolScatter { classes, cols })?;
-            let freedom = pooled.weight.iter().sum::<f64>() - classes as f64;
-            if freedom <= 0.0 {
+            let total = pooled.weight.iter().sum::<f64>();
+            if total <= classes as f64 {
                 let rows = shape.rows;
                 return Err(Error::Data(format!(
                     "{name}: the number of samples ({rows}) must be more than the number of classes ({classes})"
                 )));
             }
             let mut covariance = pooled.scatter;
-            covariance.values.iter_mut().for_each(|value| *value /= freedom);
+            covariance.values.iter_mut().for_each(|value| *value /= total);
             Within { weight: pooled.weight, mean: pooled.mean, covariance, shrunk: Vec::new() }
         } else {
             self.shrunk(data, ctx, classes, cols)?
@@ -286,6 +286,21 @@ pub struct LinearDiscriminantModel {
 }
 
 impl LinearDiscriminantModel {
+    /// `ln p(a | x) / p(b | x) = w.x + c`: normal classes of one covariance make a logistic model, with
+    /// `w = S^-1 (m_a - m_b)` and `c = ln p(a) / p(b) - (m_a + m_b).w / 2`.
+    pub fn log_odds(&self, a: usize, b: usize) -> (Vec<f64>, f64) {
+        // With two classes the difference of their scores is what is stored.
+        let score = |class: usize| match (self.coef.rows, class) {
+            (1, 0) => (vec![0.0; self.coef.cols], 0.0),
+            (1, _) => (self.coef.row(0).to_vec(), self.intercept[0]),
+            _ => (self.coef.row(class).to_vec(), self.intercept[class]),
+        };
+        let ((mut w, mut c), (other, offset)) = (score(a), score(b));
+        kernel::add_scaled(-1.0, &other, &mut w);
+        c -= offset;
+        (w, c)
+    }
+
     fn scores(&self, x: &X, out: &mut [f64]) {
         let k = self.coef.rows;
         x.times_matrix(&self.coef.transposed().values, k, out);

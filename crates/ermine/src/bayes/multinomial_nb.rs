@@ -73,7 +73,7 @@ impl MultinomialNB {
             let total = (counts.feature.row(c).iter().sum::<f64>() + alpha * p as f64).ln();
             for (j, count) in counts.feature.row(c).iter().enumerate() {
                 if count + alpha == 0.0 {
-                    return Err(unseen("MultinomialNB", j, c));
+                    return Err(unseen("MultinomialNB", j, "it", c));
                 }
                 feature_log_prob[(c, j)] = (count + alpha).ln() - total;
             }

@@ -111,6 +111,24 @@ pub struct QuadraticDiscriminantModel {
     pub parts: Vec<QuadraticPart>,
 }
 
+impl QuadraticDiscriminantModel {
+    /// `ln p(a | x) / p(b | x) = x'A x + w.x + c`: a logistic model of squares and products. Returns A, w and c.
+    pub fn log_odds(&self, a: usize, b: usize) -> (Matrix, Vec<f64>, f64) {
+        let p = self.parts[a].mean.len();
+        let (mut quadratic, mut linear, mut constant) = (Matrix::zeros(p, p), vec![0.0; p], 0.0);
+        for (class, sign) in [(a, 1.0), (b, -1.0)] {
+            let part = &self.parts[class];
+            let precision = part.whiten.times(&part.whiten.transposed());
+            let pull: Vec<f64> = (0..p).map(|i| kernel::dot(precision.row(i), &part.mean)).collect();
+            kernel::add_scaled(-0.5 * sign, &precision.values, &mut quadratic.values);
+            kernel::add_scaled(sign, &pull, &mut linear);
+            let at_mean = kernel::dot(&pull, &part.mean) + part.log_determinant;
+            constant += sign * (self.prior[class].ln() - 0.5 * at_mean);
+        }
+        (quadratic, linear, constant)
+    }
+}
+
 impl Model for QuadraticDiscriminantModel {
     fn cols(&self) -> usize {
         self.parts[0].mean.len()

@@ -15,7 +15,7 @@ use crate::{
         data::Dense,
         kernel,
         linalg::{self, Cholesky},
-        param::{at_least, log},
+        param::{Given, at_least, log},
         params, reduce, rng,
         stats::CrossProducts,
     },
@@ -68,6 +68,12 @@ params! {
         n_init: usize = 1, at_least(1.0);
         /// How the first responsibilities are chosen.
         init_params: MixtureInit = MixtureInit::KMeans;
+        /// Shares of the components to start from, as an array.
+        weights_init: Given = Given;
+        /// Means to start from, as an array of components x columns.
+        means_init: Given = Given;
+        /// Inverse covariances to start from, as an array shaped by `covariance_type`.
+        precisions_init: Given = Given;
     }
 }
 
@@ -124,27 +130,30 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    fn p(&self) -> usize {
+    pub(super) fn p(&self) -> usize {
         self.means.cols
     }
 
-    /// `ln pi_k - p/2 ln 2 pi - ln det S_k / 2`
-    fn constants(&self) -> Vec<f64> {
-        let (k, p) = (self.weights.len(), self.p());
-        let root_log_determinant = |c: usize| -> f64 {
-            let triangle = |at: usize| (0..p).map(|j| self.factors[at + j * p + j].ln()).sum::<f64>();
-            match self.covariance_type {
-                Covariance::Full => triangle(c * p * p),
-                Covariance::Tied => triangle(0),
-                Covariance::Diag => self.factors[c * p..(c + 1) * p].iter().map(|f| f.ln()).sum(),
-                Covariance::Spherical => p as f64 * self.factors[c].ln(),
-            }
-        };
-        let constant = 0.5 * p as f64 * std::f64::consts::TAU.ln();
-        (0..k).map(|c| self.weights[c].ln() - constant + root_log_determinant(c)).collect()
+    /// `-ln det S_c / 2`
+    pub(super) fn root_log_determinant(&self, c: usize) -> f64 {
+        let p = self.p();
+        let triangle = |at: usize| (0..p).map(|j| self.factors[at + j * p + j].ln()).sum::<f64>();
+        match self.covariance_type {
+            Covariance::Full => triangle(c * p * p),
+            Covariance::Tied => triangle(0),
+            Covariance::Diag => self.factors[c * p..(c + 1) * p].iter().map(|f| f.ln()).sum(),
+            Covariance::Spherical => p as f64 * self.factors[c].ln(),
+        }
     }
 
-    fn is_consistent(&self) -> bool {
+    /// `ln pi_k - p/2 ln 2 pi - ln det S_k / 2`
+    pub(super) fn constants(&self) -> Vec<f64> {
+        let constant = 0.5 * self.p() as f64 * std::f64::consts::TAU.ln();
+        let one = |c: usize| self.weights[c].ln() - constant + self.root_log_determinant(c);
+        (0..self.weights.len()).map(one).collect()
+    }
+
+    pub(super) fn is_consistent(&self) -> bool {
         let (k, p) = (self.weights.len(), self.means.cols);
         let size = match self.covariance_type {
             Covariance::Full => k * p * p,
@@ -342,6 +351,11 @@ pub(super) struct Expect<'a> {
 impl<'a> Expect<'a> {
     pub fn new(mixture: Mixture) -> Self {
         let constants = mixture.constants();
+        Expect::with(mixture, constants)
+    }
+
+    /// With other constants than those of plain densities.
+    pub fn with(mixture: Mixture, constants: Vec<f64>) -> Self {
         Expect { mixture, rule: Rule::Posterior(constants) }
     }
 
@@ -483,7 +497,7 @@ pub(super) struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    fn new(params: &'a GaussianMixture, data: &dyn Source, ctx: &Ctx) -> Result<Self> {
+    pub fn new(params: &'a GaussianMixture, data: &dyn Source, ctx: &Ctx) -> Result<Self> {
         let cols = data.shape().cols;
         if params.covariance_type != Covariance::Tied {
             return Ok(Problem { params, mean: vec![0.0; cols], scatter: Matrix::default() });
@@ -492,23 +506,10 @@ impl<'a> Problem<'a> {
         Ok(Problem { params, mean: gram.mean, scatter: gram.scatter })
     }
 
-    /// Responsibilities that do not need parameters, then one M step; given arrays replace what it finds.
-    fn start(&self, data: &dyn Source, ctx: &Ctx, start: u64) -> Result<Mixture> {
+    /// Sums under responsibilities that do not need parameters, and the means about which they were taken. They are the nearest of
+    /// `nearest`, or else as `init_params` says.
+    pub fn first(&self, data: &dyn Source, ctx: &Ctx, start: u64, nearest: Option<&Matrix>) -> Result<(Matrix, Sums)> {
         let (k, p, kind) = (self.params.n_components, data.shape().cols, self.params.covariance_type);
-        let shaped = |name: &str, rows: usize, cols: usize| match ctx.start(name) {
-            Some(given) if given.values.len() != rows * cols => {
-                Err(Error::shape(name, format!("{rows} x {cols}"), format!("{} x {}", given.rows, given.cols)))
-            }
-            given => Ok(given),
-        };
-        let weights = shaped("weights_init", 1, k)?;
-        let means = shaped("means_init", k, p)?;
-        let precisions = match kind {
-            Covariance::Full => shaped("precisions_init", k * p, p)?,
-            Covariance::Tied => shaped("precisions_init", p, p)?,
-            Covariance::Diag => shaped("precisions_init", k, p)?,
-            Covariance::Spherical => shaped("precisions_init", k, 1)?,
-        };
         let child = ctx.child("mixture start", start);
         let centred = |init: Init, max_iter: usize| -> Result<Matrix> {
             let n_init = Starts::Number(1);
@@ -520,6 +521,7 @@ impl<'a> Problem<'a> {
             }
         };
         let centres = match self.params.init_params {
+            _ if nearest.is_some() => nearest.cloned(),
             MixtureInit::KMeans => Some(centred(Init::PlusPlus, 300)?),
             MixtureInit::PlusPlus => Some(centred(Init::PlusPlus, 0)?),
             MixtureInit::RandomFromData => Some(centred(Init::Random, 0)?),
@@ -546,7 +548,28 @@ impl<'a> Problem<'a> {
         };
         let expect = Expect { mixture: blank.clone(), rule };
         let stat = reduce(ctx, data, &expect)?;
-        let mut mixture = self.update(&blank.means, stat)?;
+        Ok((blank.means, stat))
+    }
+
+    /// Responsibilities that do not need parameters, then one M step; given arrays replace what it finds.
+    fn start(&self, data: &dyn Source, ctx: &Ctx, start: u64) -> Result<Mixture> {
+        let (k, p, kind) = (self.params.n_components, data.shape().cols, self.params.covariance_type);
+        let shaped = |name: &str, rows: usize, cols: usize| match ctx.start(name) {
+            Some(given) if given.values.len() != rows * cols => {
+                Err(Error::shape(name, format!("{rows} x {cols}"), format!("{} x {}", given.rows, given.cols)))
+            }
+            given => Ok(given),
+        };
+        let weights = shaped("weights_init", 1, k)?;
+        let means = shaped("means_init", k, p)?;
+        let precisions = match kind {
+            Covariance::Full => shaped("precisions_init", k * p, p)?,
+            Covariance::Tied => shaped("precisions_init", p, p)?,
+            Covariance::Diag => shaped("precisions_init", k, p)?,
+            Covariance::Spherical => shaped("precisions_init", k, 1)?,
+        };
+        let (about, stat) = self.first(data, ctx, start, None)?;
+        let mut mixture = self.update(&about, stat)?;
         if let Some(weights) = weights {
             mixture.weights.copy_from_slice(&weights.values);
         }
@@ -573,6 +596,13 @@ impl<'a> Problem<'a> {
 
     /// The M step, for sums about `old` means.
     fn update(&self, old: &Matrix, stat: Sums) -> Result<Mixture> {
+        let (_, mut mixture) = self.moments(old, &stat);
+        self.factor(&mut mixture, &stat.count)?;
+        Ok(mixture)
+    }
+
+    /// Rows, means and covariances of the components, the latter not factored yet.
+    pub fn moments(&self, old: &Matrix, stat: &Sums) -> (Vec<f64>, Mixture) {
         let (k, p) = (old.rows, old.cols);
         let (stride, kind, reg) = (linalg::padded(p), self.params.covariance_type, self.params.reg_covar);
         let count: Vec<f64> = stat.count.iter().map(|count| count + 10.0 * f64::EPSILON).collect();
@@ -618,12 +648,10 @@ impl<'a> Problem<'a> {
             }
         };
         let weights = count.iter().map(|count| count / total).collect();
-        let mut mixture = Mixture { covariance_type: kind, weights, means, covariances, factors: Vec::new() };
-        self.factor(&mut mixture, &stat.count)?;
-        Ok(mixture)
+        (count, Mixture { covariance_type: kind, weights, means, covariances, factors: Vec::new() })
     }
 
-    fn factor(&self, mixture: &mut Mixture, count: &[f64]) -> Result<()> {
+    pub fn factor(&self, mixture: &mut Mixture, count: &[f64]) -> Result<()> {
         let p = mixture.p();
         mixture.factors = match mixture.covariance_type {
             Covariance::Full | Covariance::Tied => {
@@ -754,16 +782,22 @@ impl GaussianMixtureModel {
 }
 
 /// Component, responsibilities or log density of each row.
-pub(super) fn predict_mixture(mixture: &Mixture, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+pub(super) fn predict_mixture(
+    mixture: &Mixture,
+    constants: &[f64],
+    x: &X,
+    output: Output,
+    out: &mut [f64],
+) -> Result<()> {
     let X::Dense(x) = x else {
         return Err(Error::Unsupported("mixtures of normal densities take dense rows only".into()));
     };
-    let (k, constants) = (mixture.weights.len(), mixture.constants());
+    let k = mixture.weights.len();
     let mut space = Space::default();
     for first in (0..x.rows).step_by(SHEET) {
         let rows = SHEET.min(x.rows - first);
         let sheet = Dense { values: &x.values[first * x.cols..(first + rows) * x.cols], rows, cols: x.cols };
-        log_joint(mixture, &constants, &sheet, &mut space);
+        log_joint(mixture, constants, &sheet, &mut space);
         let mut log_density = [0.0; SHEET];
         responsibilities(&mut space.joint, &mut log_density, k, rows);
         for i in 0..rows {
@@ -819,7 +853,7 @@ impl Model for GaussianMixtureModel {
     }
 
     fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
-        predict_mixture(&self.mixture, x, output, out)
+        predict_mixture(&self.mixture, &self.mixture.constants(), x, output, out)
     }
 
     fn attributes(&self) -> Vec<(&'static str, Array)> {

@@ -198,7 +198,7 @@ impl Problem<'_> {
             }
             let mut chosen: Vec<usize> = chosen.into_iter().collect();
             rng.shuffle(&mut chosen);
-            return self.rows(ctx, &chosen);
+            return Ok(rows_by_number(self.data, ctx, &chosen)?.0);
         }
         let candidates = 2 + (k as f64).ln() as usize;
         let mut centres = Matrix::zeros(0, shape.cols);
@@ -231,7 +231,9 @@ impl Problem<'_> {
                 match row {
                     Some(row) => points.row_mut(at).copy_from_slice(&row),
                     // Rounding let the draw fall behind the last row of its leaf.
-                    None => points.row_mut(at).copy_from_slice(self.rows(ctx, &[picks[at].0])?.row(0)),
+                    None => {
+                        points.row_mut(at).copy_from_slice(rows_by_number(self.data, ctx, &[picks[at].0])?.0.row(0))
+                    }
                 }
             }
             let best = if points.rows == 1 {
@@ -245,16 +247,6 @@ impl Problem<'_> {
             latest = Some(points.row(best).to_vec());
         }
         Ok(centres)
-    }
-
-    /// Copies of rows by number, wherever they are held.
-    fn rows(&self, ctx: &Ctx, wanted: &[usize]) -> Result<Matrix> {
-        let found = reduce(ctx, self.data, &Rows { wanted })?;
-        let mut out = Matrix::zeros(wanted.len(), self.data.shape().cols);
-        for (at, row) in found {
-            out.row_mut(at).copy_from_slice(&row);
-        }
-        Ok(out)
     }
 }
 
@@ -781,13 +773,13 @@ impl Sweep for Potential<'_> {
     }
 }
 
-/// Copies of some rows: (place among the wanted, values).
+/// Copies of some rows: (place among the wanted, weight, values).
 struct Rows<'a> {
     wanted: &'a [usize],
 }
 
 impl Reduce for Rows<'_> {
-    type Stat = Vec<(usize, Vec<f64>)>;
+    type Stat = Vec<(usize, f64, Vec<f64>)>;
 
     fn zero(&self) -> Self::Stat {
         Vec::new()
@@ -798,7 +790,7 @@ impl Reduce for Rows<'_> {
         for (at, row) in self.wanted.iter().enumerate().filter(|(_, row)| here.contains(row)) {
             let mut values = vec![0.0; batch.x.cols()];
             batch.x.row(row - batch.first).add_to(1.0, &mut values);
-            stat.push((at, values));
+            stat.push((at, batch.weight(row - batch.first), values));
         }
         Ok(())
     }
@@ -806,6 +798,23 @@ impl Reduce for Rows<'_> {
     fn merge(&self, left: &mut Self::Stat, right: Self::Stat) {
         left.extend(right);
     }
+}
+
+/// Copies of rows by number, wherever they are held, and their weights.
+pub(super) fn rows_by_number(data: &dyn Source, ctx: &Ctx, wanted: &[usize]) -> Result<(Matrix, Vec<f64>)> {
+    let (mut out, mut weights) = (Matrix::zeros(wanted.len(), data.shape().cols), vec![0.0; wanted.len()]);
+    for (at, weight, row) in reduce(ctx, data, &Rows { wanted })? {
+        out.row_mut(at).copy_from_slice(&row);
+        weights[at] = weight;
+    }
+    Ok((out, weights))
+}
+
+/// Every row of this worker to its nearest centre, and the inertia of all.
+pub(super) fn label_all(data: &dyn Source, ctx: &Ctx, centres: &Matrix, mean: &[f64]) -> Result<(Vec<i64>, f64)> {
+    let mut cells = vec![Cell::default(); data.held().len()];
+    let sums = sweep(ctx, data, &Assign::new(centres, mean, Moves::default()), &mut cells)?;
+    Ok((cells.into_iter().map(|cell| i64::from(cell.label)).collect(), sums.inertia))
 }
 
 /// Centres, and how tight the rows of the fit were around them.

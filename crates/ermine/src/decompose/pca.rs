@@ -73,30 +73,34 @@ impl Estimator for PCA {
             }
             _ => None,
         };
-        let spectrum = decompose(data, ctx, true, count)?;
-        if spectrum.weight <= 1.0 {
-            return Err(Error::Data(format!("PCA: the total weight is {}, and it must be above 1", spectrum.weight)));
-        }
-        let variances: Vec<f64> = spectrum.squares.iter().map(|square| square / (spectrum.weight - 1.0)).collect();
+        let mut spectrum = decompose(data, ctx, true, count)?;
+        check_weight("PCA", spectrum.weight)?;
+        // Weights above one stand for rows that are there more than once.
+        let most = shape.rows.max(spectrum.weight.round() as usize).min(shape.cols);
         let count = match self.n_components {
             Components::All => most,
-            Components::Mle => evidence_dimension(&variances, spectrum.weight),
+            Components::Mle => {
+                let variances: Vec<f64> = spectrum.squares.iter().map(|s| s / (spectrum.weight - 1.0)).collect();
+                evidence_dimension(&variances, spectrum.weight)
+            }
             Components::Number(share) if share < 1.0 => share_dimension(&spectrum, share).min(most),
             Components::Number(count) => count as usize,
         };
-        let total = spectrum.total / (spectrum.weight - 1.0);
-        let explained: Vec<f64> = variances[..count].to_vec();
-        let left = (total - explained.iter().sum::<f64>()).max(0.0);
-        let noise = if count < most { left / (most - count) as f64 } else { 0.0 };
-        let components = Matrix::new(spectrum.vectors.values[..count * shape.cols].to_vec(), count, shape.cols);
-        let singular = spectrum.squares[..count].iter().map(|square| square.sqrt()).collect();
+        spectrum.complete(count);
         let mut log = FitLog { passes: spectrum.passes, ..FitLog::exact(Default::default()) };
-        log.objective.push(left * (spectrum.weight - 1.0) / spectrum.weight);
         log.notes.push(format!("by {}", spectrum.method));
-        let model =
-            PCAModel { mean: spectrum.mean, components, explained, singular, total, noise, whiten: self.whiten };
+        let weight = spectrum.weight;
+        let model = PCAModel::new(spectrum, most, self.whiten);
+        log.objective.push(model.reconstruction_error() * (weight - 1.0) / weight);
         Ok(Fit::new(model, log))
     }
+}
+
+pub(super) fn check_weight(model: &str, weight: f64) -> Result<()> {
+    if weight > 1.0 {
+        return Ok(());
+    }
+    Err(Error::Data(format!("{model}: the total weight is {weight}, and it must be above 1")))
 }
 
 /// The fewest components that explain more than `share` of the variance.
@@ -173,6 +177,18 @@ pub struct PCAModel {
 }
 
 impl PCAModel {
+    /// From as many directions as it shall have, of `most` that the rows allow.
+    pub(super) fn new(spectrum: Spectrum, most: usize, whiten: bool) -> Self {
+        let (freedom, count) = (spectrum.weight - 1.0, spectrum.squares.len());
+        let explained: Vec<f64> = spectrum.squares.iter().map(|square| square / freedom).collect();
+        let total = spectrum.total / freedom;
+        let left = (total - explained.iter().sum::<f64>()).max(0.0);
+        let noise = if count < most { left / (most - count) as f64 } else { 0.0 };
+        let singular = spectrum.squares.iter().map(|square| square.sqrt()).collect();
+        let (mean, components) = (spectrum.mean, spectrum.vectors);
+        PCAModel { mean, components, explained, singular, total, noise, whiten }
+    }
+
     /// What a whitened component is divided by.
     fn deviation(&self, a: usize) -> f64 {
         self.explained[a].sqrt().max(f64::EPSILON)

@@ -18,7 +18,7 @@ pub trait Em {
     /// The E step at `params`.
     fn expect(&self, params: &Self::Params) -> Result<Self::Expect>;
 
-    /// Log-likelihood or lower bound, a mean over the weight of the rows, that the statistic was summed at.
+    /// Log-likelihood or lower bound that the statistic was summed at, a mean over the rows or a total: as `tol` measures it.
     fn bound(&self, params: &Self::Params, stat: &<Self::Expect as Reduce>::Stat) -> f64;
 
     /// The M step; `Err` says what collapsed.
@@ -71,7 +71,7 @@ pub fn run<M: Em>(
     let falling: Vec<f64> = path.iter().map(|bound| -bound).collect();
     let certificate = FitLog::monotone(&falling);
     let bound = path[path.len() - 1];
-    // The objective is minimised: minus the mean log-likelihood.
+    // The objective is minimised: minus the bound.
     let log = FitLog { passes, stop, objective: falling, certificate, notes: Vec::new() };
     Ok(Outcome { params, bound, log })
 }

@@ -28,6 +28,21 @@ pub fn ln_gamma(x: f64) -> f64 {
     0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
 }
 
+/// The derivative of ln Gamma for x > 0: up by the recurrence until the asymptotic series has all digits.
+pub fn digamma(mut x: f64) -> f64 {
+    let mut below = 0.0;
+    while x < 10.0 {
+        below -= 1.0 / x;
+        x += 1.0;
+    }
+    let (inverse, mut series) = (1.0 / (x * x), 0.0);
+    for coefficient in [1.0 / 12.0, -691.0 / 32760.0, 1.0 / 132.0, -1.0 / 240.0, 1.0 / 252.0, -1.0 / 120.0, 1.0 / 12.0]
+    {
+        series = series * inverse + coefficient;
+    }
+    below + x.ln() - 0.5 / x - inverse * series
+}
+
 /// The upper regularised incomplete gamma function Q(a, x): the part of the Gamma(a) density above x.
 pub fn gamma_upper(a: f64, x: f64) -> f64 {
     if x <= 0.0 {

@@ -14,7 +14,7 @@ use crate::{
         kernel,
         linalg::{Eigen, Svd},
         reduce,
-        stats::{ColumnMoments, CrossProducts, Moments},
+        stats::{ColumnMoments, CrossProducts, Gram, Moments},
     },
 };
 
@@ -34,6 +34,8 @@ pub struct Spectrum {
     pub vectors: Matrix,
     /// Sum of all squared singular values.
     pub total: f64,
+    /// A square below this share of the largest is rounding, and its direction means nothing.
+    pub rounding: f64,
     pub passes: usize,
     pub method: &'static str,
 }
@@ -48,6 +50,40 @@ pub fn decompose(data: &dyn Source, ctx: &Ctx, centred: bool, wanted: Option<usi
         by_columns(data, ctx, centred)
     } else {
         by_iteration(data, ctx, centred, wanted.unwrap_or(shape.cols))
+    }
+}
+
+impl Spectrum {
+    /// Exactly `count` directions. Those without variance say nothing about the rows, and which of them a decomposition returns is
+    /// chance: they are replaced by what is left of the first axes beside the directions before them, so that equal rows give equal directions
+    /// however they are written (weight 2 or twice).
+    pub fn complete(&mut self, count: usize) {
+        let p = self.mean.len();
+        let limit = self.rounding * self.squares.first().copied().unwrap_or(0.0);
+        let known = self.squares.iter().take(count).take_while(|&&square| square > limit).count();
+        self.squares.truncate(count);
+        self.squares[known..].fill(0.0);
+        self.squares.resize(count, 0.0);
+        self.vectors.values.truncate(known * p);
+        for axis in 0..p {
+            if self.vectors.values.len() == count * p {
+                break;
+            }
+            let mut rest = vec![0.0; p];
+            rest[axis] = 1.0;
+            // Twice: once leaves rounding of the size of what was taken off.
+            for _ in 0..2 {
+                for vector in self.vectors.values.chunks_exact(p) {
+                    kernel::add_scaled(-kernel::dot(&rest, vector), vector, &mut rest);
+                }
+            }
+            let norm = kernel::dot(&rest, &rest).sqrt();
+            if norm > 1e-5 {
+                self.vectors.values.extend(rest.iter().map(|value| value / norm));
+            }
+        }
+        self.vectors.rows = self.vectors.values.len() / p;
+        self.squares.truncate(self.vectors.rows);
     }
 }
 
@@ -68,22 +104,29 @@ fn positive(vectors: &mut Matrix) {
 
 fn by_columns(data: &dyn Source, ctx: &Ctx, centred: bool) -> Result<Spectrum> {
     let shape = data.shape();
-    let p = shape.cols;
-    let gram = reduce(ctx, data, &CrossProducts { cols: p, targets: 0 })?;
+    let gram = reduce(ctx, data, &CrossProducts { cols: shape.cols, targets: 0 })?;
+    from_gram(&gram, shape.rows, centred)
+}
+
+/// All eigenvectors of the scatter matrix of `rows` rows.
+pub fn from_gram(gram: &Gram, rows: usize, centred: bool) -> Result<Spectrum> {
+    let p = gram.mean.len();
     let scatter = if centred { gram.scatter.clone() } else { gram.about_zero() };
     let eigen = Eigen::new(&scatter).ok_or_else(not_converged)?;
     let squares: Vec<f64> = eigen.values.iter().rev().map(|value| value.max(0.0)).collect();
     let mut vectors = Matrix::from_fn(p, p, |i, j| eigen.vectors[(j, p - 1 - i)]);
     positive(&mut vectors);
     let total = (0..p).map(|j| scatter[(j, j)]).sum();
-    let mean = if centred { gram.mean } else { vec![0.0; p] };
+    let mean = if centred { gram.mean.clone() } else { vec![0.0; p] };
+    let rounding = f64::EPSILON * p as f64;
     Ok(Spectrum {
-        rows: shape.rows,
+        rows,
         weight: gram.weight,
         mean,
         squares,
         vectors,
         total,
+        rounding,
         passes: 1,
         method: "eigenvectors",
     })
@@ -136,7 +179,8 @@ fn by_rows(data: &dyn Source, ctx: &Ctx, centred: bool) -> Result<Spectrum> {
     positive(&mut vectors);
     let squares: Vec<f64> = svd.s.iter().map(|s| s * s).collect();
     let (total, weight) = (squares.iter().sum(), weights.iter().sum());
-    Ok(Spectrum { rows: n, weight, mean, squares, vectors, total, passes: 1, method: "singular vectors" })
+    let rounding = (f64::EPSILON * p as f64).powi(2);
+    Ok(Spectrum { rows: n, weight, mean, squares, vectors, total, rounding, passes: 1, method: "singular vectors" })
 }
 
 /// `sum w (x - m) ((x - m)' Q)`
@@ -220,8 +264,9 @@ fn by_iteration(data: &dyn Source, ctx: &Ctx, centred: bool, wanted: usize) -> R
             let turn = Matrix::from_fn(l, wanted, |a, i| ritz.vectors[(a, l - 1 - i)]);
             let mut vectors = q.times(&turn).transposed();
             positive(&mut vectors);
-            let (rows, weight) = (shape.rows, moments.weight);
-            return Ok(Spectrum { rows, weight, mean, squares, vectors, total, passes, method: "subspace iteration" });
+            let (rows, weight, rounding) = (shape.rows, moments.weight, SETTLED * f64::EPSILON);
+            let method = "subspace iteration";
+            return Ok(Spectrum { rows, weight, mean, squares, vectors, total, rounding, passes, method });
         }
         q = orthonormal(&z)?;
     }

@@ -16,12 +16,17 @@
 //! ```
 
 mod classification;
+mod cluster;
 mod ranking;
 mod regression;
 
 pub use classification::{
     Average, Bins, Calibration, Confusion, Counts, brier_score_loss, calibration_curve, calibration_error,
     confusion_matrix, d2_brier_score, d2_log_loss_score, log_loss,
+};
+pub use cluster::{
+    adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, homogeneity_completeness_v_measure,
+    normalized_mutual_info_score, silhouette_samples, silhouette_score,
 };
 pub use ranking::{
     Choice, Costs, PrecisionRecall, RocCurve, Thresholds, average_precision, best_threshold, is_class,
