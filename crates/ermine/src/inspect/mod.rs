@@ -8,6 +8,6 @@ mod importance;
 
 pub use bias_variance::{BiasVariance, bias_variance};
 pub use calibration::{CalibratedClassifier, CalibratedModel, Calibrator, Method, isotonic, sigmoid};
-pub use curves::{Curve, CurvePoint, learning_curve, validation_curve};
+pub use curves::{Curve, CurvePoint, learning_curve, learning_verdict, validation_curve};
 pub use dependence::{Dependence, partial_dependence};
-pub use importance::{Importance, permutation_importance};
+pub use importance::{Importance, permutation_importance, permutation_importance_of};
