@@ -2,10 +2,12 @@
 
 use crate::{
     frame::{Frame, feature_kinds},
+    recipe::{self, Recipe, Texts},
     score::{self, Predictions},
-    table::{Field, Kind, Schema, Table},
+    table::{Kind, Schema, Table},
+    terms::{self, Term},
 };
-use ermine::{AnyModel, Ctx, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X, prepare::Preparation};
+use ermine::{AnyModel, Ctx, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,6 +19,9 @@ pub struct Header {
     pub params: BTreeMap<String, String>,
     /// The feature columns, raw.
     pub schema: Schema,
+    /// Features made of those columns, where they are not used as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     pub target: Option<TargetColumn>,
     pub seed: u64,
     /// Rows that the model was fitted on.
@@ -27,6 +32,14 @@ pub struct Header {
     pub version: String,
     /// CRC-32 of the raw numbers it was fitted on: whether a file is the one.
     pub fingerprint: u32,
+}
+
+/// Features that are made of raw columns row by row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    pub terms: Vec<Term>,
+    /// The features that come out.
+    pub schema: Schema,
 }
 
 /// What is predicted.
@@ -41,21 +54,25 @@ pub struct TargetColumn {
 /// What only the program reads.
 #[derive(Serialize, Deserialize)]
 pub struct Body {
-    preparation: Option<Preparation>,
+    preparation: Option<recipe::Stored>,
     model: Vec<u8>,
     log: FitLog,
 }
 
 pub struct Fitted {
     pub header: Header,
-    pub preparation: Option<Preparation>,
+    pub preparation: Option<Recipe>,
     pub model: Box<dyn AnyModel>,
     pub log: FitLog,
 }
 
 impl Fitted {
     pub fn body(&self) -> Body {
-        Body { preparation: self.preparation.clone(), model: self.model.to_bytes(), log: self.log.clone() }
+        Body {
+            preparation: self.preparation.as_ref().map(Recipe::store),
+            model: self.model.to_bytes(),
+            log: self.log.clone(),
+        }
     }
 
     /// Puts a model together and checks that its parts fit, whatever they come from.
@@ -63,9 +80,9 @@ impl Fitted {
         let entry = ermine::entry(&header.model)?;
         (entry.make)(&header.values())?;
         let model = (entry.load)(&body.model)?;
-        let mut cols = header.schema.columns.len();
-        if let Some(preparation) = &body.preparation {
-            preparation.check()?;
+        let mut cols = header.made.as_ref().map_or(&header.schema, |made| &made.schema).columns.len();
+        let preparation = body.preparation.map(Recipe::load).transpose()?;
+        if let Some(preparation) = &preparation {
             if preparation.inputs() != cols {
                 return Err(Error::shape("preparation", format!("{cols} columns"), preparation.inputs()));
             }
@@ -80,7 +97,7 @@ impl Fitted {
                 return Err(Error::shape("class names", width, classes));
             }
         }
-        Ok(Fitted { header, preparation: body.preparation, model, log: body.log })
+        Ok(Fitted { header, preparation, model, log: body.log })
     }
 
     pub fn task(&self) -> Result<Task> {
@@ -95,57 +112,58 @@ impl Fitted {
     /// Names of the columns that the model sees, after preparation: `island=Dream`.
     pub fn prepared_names(&self) -> Vec<String> {
         match &self.preparation {
-            Some(preparation) => prepared_names(&self.header.schema, preparation),
-            None => self.header.schema.names(),
+            Some(preparation) => preparation.names(self.features()),
+            None => self.features().names(),
         }
     }
 
-    /// Raw rows of numbers into any output.
+    /// The columns that preparation sees: raw ones, or what is made of them.
+    pub fn features(&self) -> &Schema {
+        self.header.made.as_ref().map_or(&self.header.schema, |made| &made.schema)
+    }
+
+    /// Rows of numbers into any output.
     pub fn predict(&self, ctx: &Ctx, x: &X, output: Output) -> Result<Matrix> {
+        self.predict_with(ctx, x, &Texts::default(), output)
+    }
+
+    /// The same for rows whose text columns have documents.
+    pub fn predict_with(&self, ctx: &Ctx, x: &X, texts: &Texts, output: Output) -> Result<Matrix> {
         let missing = ermine::entry(&self.header.model)?.info.missing;
-        self.prepared(x, |x| ermine::predict(ctx, &*self.model, x, output, missing))
+        self.prepared(ctx, x, texts, |x| ermine::predict(ctx, &*self.model, x, output, missing))
     }
 
     /// What metrics want to know of raw rows.
-    pub fn predictions(&self, ctx: &Ctx, x: &X) -> Result<Predictions> {
+    pub fn predictions(&self, ctx: &Ctx, x: &X, texts: &Texts) -> Result<Predictions> {
         let entry = ermine::entry(&self.header.model)?;
-        self.prepared(x, |x| score::predictions(ctx, entry, &*self.model, x))
+        self.prepared(ctx, x, texts, |x| score::predictions(ctx, entry, &*self.model, x))
     }
 
     /// Raw rows as the model sees them.
-    pub fn prepare(&self, x: &X) -> Result<Matrix> {
-        self.prepared(x, |x| Ok(x.to_matrix()))
+    pub fn prepare(&self, ctx: &Ctx, x: &X) -> Result<Matrix> {
+        self.prepared(ctx, x, &Texts::default(), |x| Ok(x.to_matrix()))
     }
 
     /// Runs `f` on prepared rows; errors speak of columns by name.
-    fn prepared<R>(&self, x: &X, f: impl FnOnce(&X) -> Result<R>) -> Result<R> {
+    fn prepared<R>(&self, ctx: &Ctx, x: &X, texts: &Texts, f: impl FnOnce(&X) -> Result<R>) -> Result<R> {
         match &self.preparation {
             None => f(x),
-            Some(preparation) => preparation.apply(x).and_then(|prepared| f(&prepared.x())),
+            Some(preparation) => preparation.apply(x, texts, ctx).and_then(|prepared| f(&prepared.x())),
         }
         .map_err(|error| error.with_columns(&self.prepared_names()))
     }
 
     /// A table that was read against this model's schema, as raw numbers.
     pub fn frame(&self, table: &Table) -> Result<Frame> {
-        Frame::of(table, &self.header.schema)
+        match &self.header.made {
+            Some(made) => Frame::of(&terms::derive(&made.terms, table)?, &made.schema),
+            None => Frame::of(table, &self.header.schema),
+        }
     }
 
     pub fn has(&self, wanted: Output) -> bool {
         self.model.outputs().iter().any(|(output, _)| *output == wanted)
     }
-}
-
-/// Names of prepared columns: a column's own, or `column=level`.
-pub fn prepared_names(schema: &Schema, preparation: &Preparation) -> Vec<String> {
-    let name = |column: usize, level: Option<u32>| {
-        let Field { name, levels, .. } = &schema.columns[column];
-        match level {
-            Some(level) => format!("{name}={}", levels.get(level as usize).map_or("?", String::as_str)),
-            None => name.clone(),
-        }
-    };
-    preparation.origins().into_iter().map(|origin| name(origin.column, origin.level)).collect()
 }
 
 impl Header {
@@ -154,6 +172,6 @@ impl Header {
     }
 
     pub fn features(&self) -> Vec<ermine::Feature> {
-        feature_kinds(&self.schema)
+        feature_kinds(self.made.as_ref().map_or(&self.schema, |made| &made.schema))
     }
 }

@@ -1,15 +1,21 @@
 //! From typed columns to numbers: categories become codes, missing values NaN, dates days. The target is encoded apart.
 
-use crate::table::{Category, Column, Field, Kind, MISSING, Schema, Summary, Table, UNSEEN, date_text, number_text};
+use crate::{
+    recipe::Texts,
+    table::{Category, Column, Field, Kind, MISSING, Schema, Summary, Table, UNSEEN, date_text, number_text},
+};
 use ermine::{Data, Error, Feature, Matrix, Result, Target, X};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Raw feature columns as numbers.
 pub struct Frame {
     pub x: Matrix,
     /// Columns with levels that the schema does not know, and how many rows have them.
     pub unseen: Vec<(String, usize)>,
+    /// The documents of text columns; their cells hold row numbers.
+    pub texts: Texts,
 }
 
 /// What each column of the schema means to a model.
@@ -51,7 +57,11 @@ impl Frame {
             Column::Category(category) => Some((field.name.clone(), category.unseen())).filter(|(_, count)| *count > 0),
             _ => None,
         });
-        Ok(Frame { unseen: unseen.collect(), x })
+        let texts = columns.iter().enumerate().filter_map(|(j, column)| match column {
+            Column::Text(text) => Some((j, Arc::new(text.clone()))),
+            _ => None,
+        });
+        Ok(Frame { unseen: unseen.collect(), texts: Texts(texts.collect()), x })
     }
 }
 
@@ -69,7 +79,7 @@ fn copy<'a>(column: &Column, first: usize, out: impl Iterator<Item = &'a mut f64
         Column::Category(Category { codes, .. }) => out.zip(&codes[first..]).for_each(|(out, &code)| {
             *out = if code == MISSING || code == UNSEEN { f64::NAN } else { f64::from(code) };
         }),
-        Column::Text(_) => out.for_each(|out| *out = f64::NAN),
+        Column::Text(_) => out.enumerate().for_each(|(row, out)| *out = (first + row) as f64),
     }
 }
 
@@ -81,7 +91,12 @@ pub struct Dropped {
 }
 
 /// The columns to learn from, and those left out with the reason.
-pub fn choose_features(schema: &Schema, summary: &[Summary], not_features: &[&str]) -> (Schema, Vec<Dropped>) {
+pub fn choose_features(
+    schema: &Schema,
+    summary: &[Summary],
+    not_features: &[&str],
+    in_memory: bool,
+) -> (Schema, Vec<Dropped>) {
     let (mut columns, mut dropped) = (Vec::new(), Vec::new());
     for (field, summary) in schema.columns.iter().zip(summary) {
         if not_features.contains(&field.name.as_str()) {
@@ -89,7 +104,7 @@ pub fn choose_features(schema: &Schema, summary: &[Summary], not_features: &[&st
         }
         let reason = match field.kind {
             _ if summary.missing == summary.rows => Some("all values are missing"),
-            Kind::Text => Some("free text is not used yet"),
+            Kind::Text if !in_memory => Some("free text is used only when the rows fit in memory"),
             _ if summary.distinct == Some(1) && summary.missing == 0 => Some("it has a single value"),
             _ => None,
         };
@@ -219,6 +234,8 @@ pub struct Rows {
     pub features: Vec<Feature>,
     pub target: Option<Encoded>,
     pub weights: Option<Vec<f64>>,
+    /// The documents of text columns, shared by all rows taken from these.
+    pub texts: Texts,
 }
 
 impl Rows {
@@ -241,6 +258,7 @@ impl Rows {
             features: self.features.clone(),
             target: self.target.as_ref().map(|target| target.take(rows)),
             weights: self.weights.as_ref().map(|weights| rows.iter().map(|&i| weights[i]).collect()),
+            texts: self.texts.clone(),
         }
     }
 

@@ -1,12 +1,18 @@
 //! One run from a file to a fitted model, read from top to bottom: read, choose, split, fold, fit, score, refit.
 
 use crate::{
+    compare::{self, Comparison, Contest},
     disk::RowFile,
-    fitted::{Fitted, Header, TargetColumn, prepared_names},
+    explain::{self, Insight},
+    fitted::{Fitted, Header, Made, TargetColumn},
     frame::{Encoded, Frame, Rows, choose_features, feature_kinds},
-    report::{DataReport, Driver, FoldScores, Report, Scores},
+    look,
+    part::Part,
+    recipe::{Recipe, Texts},
+    report::{DataReport, Driver, FoldScores, Interval, Report, Scores},
     score,
     table::{self, Column, Kind, ReadOptions, Schema, Summary, Table},
+    terms,
 };
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Entry, Error, Fit, Numbers, Passes, Result, Source, Spec, Task, Value, Values,
@@ -16,10 +22,15 @@ use ermine::{
         rng,
         source::{Buffers, Disk, Shape},
     },
+    metrics::{self, Metric},
     prepare::{Preparation, PreparedSource, Wants},
     split::{Fold, Folds, train_test_split},
 };
-use std::{collections::BTreeMap, path::PathBuf, time::Instant};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -31,8 +42,24 @@ pub struct Job {
     pub weights: Option<String>,
     /// Columns not to learn from.
     pub ignore: Vec<String>,
-    /// `None`: a sound default for the task.
+    /// Columns to learn from even if they look like an id or give the target away.
+    pub keep: Vec<String>,
+    /// What to learn from, as a formula over the columns; see [`terms`].
+    pub features: Option<String>,
+    /// `None`: the best of a comparison.
     pub model: Option<Spec>,
+    /// Only these are compared; empty for all that make sense.
+    pub models: Vec<Spec>,
+    /// Whether the parameters of `model` are searched as well.
+    pub tune: bool,
+    /// Candidates that a search draws for each model.
+    pub draws: usize,
+    /// What models are compared by; `None`: accuracy or R2.
+    pub metric: Option<String>,
+    /// How long a comparison with everything around it may take.
+    pub budget: Duration,
+    /// Whether to look into the model for a report: dependence, learning curve.
+    pub insight: bool,
     /// `None`: from the model or the target.
     pub task: Option<Task>,
     pub seed: u64,
@@ -54,7 +81,15 @@ impl Job {
             target: None,
             weights: None,
             ignore: Vec::new(),
+            keep: Vec::new(),
+            features: None,
             model: None,
+            models: Vec::new(),
+            tune: false,
+            draws: 12,
+            metric: None,
+            budget: Duration::from_secs(60),
+            insight: false,
             task: None,
             seed: 0,
             test: 0.2,
@@ -83,10 +118,33 @@ impl Job {
         if self.folds > 100 {
             return refused("--folds", self.folds.to_string(), "at most 100");
         }
-        match &self.model {
-            Some(spec) => ermine::make(spec).map(drop),
-            None => Ok(()),
+        if self.tune && self.model.is_none() {
+            return refused("--model", "nothing".into(), "the model whose parameters are searched");
         }
+        for spec in self.model.iter().chain(&self.models) {
+            ermine::make(spec)?;
+        }
+        Ok(())
+    }
+
+    /// The metric that models are compared by.
+    fn judged_by(&self, task: Task) -> Result<&'static Metric> {
+        let metric = match &self.metric {
+            Some(name) => metrics::metric(name)?,
+            None => metrics::default_metric(task)
+                .ok_or_else(|| Error::Unsupported("models are compared by how well they predict a target".into()))?,
+        };
+        if metric.task != task {
+            let problem =
+                format!("{} is a metric of {}, and this is a {}", metric.name, metric.task.name(), task.name());
+            return Err(Error::Unsupported(problem));
+        }
+        Ok(metric)
+    }
+
+    /// Whether a model has to be found, and not only fitted.
+    fn is_open(&self, task: Task) -> bool {
+        task.is_supervised() && self.folds >= 2 && (self.model.is_none() || self.tune)
     }
 
     fn fits_in_memory(&self) -> Result<bool> {
@@ -96,57 +154,154 @@ impl Job {
         Ok(!about.is_file() || about.len().saturating_mul(if packed { 12 } else { 3 }) <= self.memory)
     }
 
-    fn in_memory(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
+    /// The table, what was decided about it, and its rows that have a target.
+    fn open(&self, ctx: &Ctx) -> Result<(Table, Plan<'_>, Rows, usize)> {
         ctx.progress(Progress { what: "reading", step: 0, of: None, value: None });
         let table = table::read(&self.data, &self.read)?;
-        let plan = Plan::new(self, &table.schema(), &table.summary(), Some(&table))?;
+        let mut plan = Plan::new(self, &table.schema(), &table.summary(), Some(&table), ctx)?;
         let mut rows = plan.encode(&table)?;
         let total = rows.len();
         let usable: Vec<usize> =
             (0..total).filter(|&i| rows.target.as_ref().is_none_or(|target| !target.is_missing(i))).collect();
-        let mut notes = plan.notes.clone();
+        let mut table = table;
         if usable.len() < total {
-            notes.push(format!("{} rows without a target were left out", total - usable.len()));
+            plan.notes.push(format!("{} rows without a target were left out", total - usable.len()));
             rows = rows.take(&usable);
+            table = table.take(&usable);
         }
         check_target(&plan, &rows)?;
-        drop(table);
+        Ok((table, plan, rows, total))
+    }
 
-        let Fold { train, test } = split(&rows, self.seed, if plan.task.is_supervised() { self.test } else { 0.0 })?;
+    /// Models against each other on all rows, and nothing kept.
+    pub fn compare(&self, ctx: &Ctx) -> Result<(Comparison, Vec<String>)> {
+        self.check()?;
+        let begin = Instant::now();
+        ctx.install(|| {
+            let (_, plan, rows, _) = self.open(ctx)?;
+            let metric = self.judged_by(plan.task)?;
+            let dropped = plan.dropped.iter().map(|drop| format!("'{}' is left out: {}", drop.column, drop.reason));
+            let notes = plan.notes.iter().cloned().chain(dropped).collect();
+            let models: Vec<Spec> = self.models.iter().chain(&self.model).cloned().collect();
+            Ok((compare::compare(&self.contest(plan.task, metric, &models, begin), &rows, ctx)?, notes))
+        })
+    }
+
+    fn contest<'a>(&self, task: Task, metric: &'static Metric, models: &'a [Spec], begin: Instant) -> Contest<'a> {
+        let (folds, seed, draws, budget) = (self.folds, self.seed, self.draws, self.budget);
+        Contest { task, models, metric, folds, seed, draws, begin, budget }
+    }
+
+    fn in_memory(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
+        let begin = Instant::now();
+        let (table, mut plan, rows, total) = self.open(ctx)?;
+        let supervised = plan.task.is_supervised();
+        let Fold { train, test } = split(&rows, self.seed, if supervised { self.test } else { 0.0 })?;
+        let open = self.is_open(plan.task) && train.len() >= 2 * self.folds;
+        if open {
+            let names = plan.everything.names();
+            plan.notes.extend(look::copies(&table, &names, &train, &test)?);
+        }
+        drop(table);
         let train_rows = if test.is_empty() { None } else { Some(rows.take(&train)) };
         let test_rows = rows.take(&test);
         let learning = train_rows.as_ref().unwrap_or(&rows);
 
-        let folds = match plan.task.is_supervised() && self.folds >= 2 {
-            true => Some(cross_validate(&plan, learning, self.folds, self.seed, ctx)?),
+        let mut comparison = None;
+        if open {
+            let models: Vec<Spec> = if self.tune { self.model.iter().cloned().collect() } else { self.models.clone() };
+            let metric = self.judged_by(plan.task)?;
+            let found = compare::compare(&self.contest(plan.task, metric, &models, begin), learning, ctx)
+                .map_err(|error| error.with_columns(&plan.schema.names()))?;
+            plan.settle(&found)?;
+            comparison = Some(found);
+        }
+        let folds = match supervised && self.folds >= 2 && !open {
+            true => cross_validate(&plan, learning, self.folds, self.seed, ctx)?,
             false => None,
         };
+        ctx.progress(Progress { what: "testing", step: 0, of: None, value: None });
+        let mut insight = Insight::default();
         let mut tested = None;
         if !test.is_empty() {
-            let part = fit_rows(&plan, learning, ctx)?;
-            tested = Some(score_rows(&plan, &part, learning, &test_rows, ctx)?);
+            let part = plan.fit(learning, ctx)?;
+            tested = Some(score_rows(&plan, &part, learning, &test_rows, open || self.insight, ctx)?);
+            if open || self.insight {
+                // What is left of the budget, and a moment in any case.
+                let end = (begin + self.budget).max(Instant::now() + Duration::from_secs(2));
+                self.look_into(&plan, &part, learning, &test_rows, &mut insight, &ctx.clone().with_deadline(end))?;
+                ctx.check()?;
+            }
         }
         // The model that is kept has seen every row; the test score is of the same recipe on fewer.
-        let whole = fit_rows(&plan, &rows, ctx)?;
+        let whole = plan.fit(&rows, ctx)?;
         let fingerprint = crc32fast::hash(bytemuck::cast_slice(&rows.x.values));
         let clusters = cluster_sizes(&whole.fit);
+        if self.insight {
+            let classes = plan.target.as_ref().map_or(&[][..], |target| &target.classes);
+            insight.tree = explain::tree_picture(&whole.recipe, &*whole.fit.model, &plan.schema, classes, 4);
+        }
         let sizes = Sizes { total, used: rows.len(), train: learning.len(), test: test.len(), from_disk: false };
-        plan.finish(whole, tested, folds.flatten(), clusters, notes, sizes, fingerprint)
+        let outcome = Outcome { tested, folds, clusters, comparison, insight };
+        plan.finish(whole, outcome, sizes, fingerprint)
+    }
+
+    /// What drives the prediction, on rows that were not learnt from; for a report also how.
+    fn look_into(
+        &self,
+        plan: &Plan,
+        part: &Part,
+        learning: &Rows,
+        test: &Rows,
+        insight: &mut Insight,
+        ctx: &Ctx,
+    ) -> Result<()> {
+        // A picture that is not ready in time is left out; it decides nothing.
+        let in_time = |outcome: Result<()>| match outcome {
+            Err(Error::Cancelled) => Ok(()),
+            other => other,
+        };
+        let metric = self.judged_by(plan.task)?;
+        let whole = part.whole(&test.texts, ctx);
+        in_time(explain::importance(&whole, &plan.schema, test, metric, ctx).map(|found| insight.importance = found))?;
+        if !self.insight {
+            return Ok(());
+        }
+        if let Some(truth) = &test.target {
+            let said = part.outputs(plan.entry, &test.data()?.batch().x, &test.texts, ctx)?;
+            explain::curves(insight, truth, &said, test.weights.as_deref(), self.seed)?;
+        }
+        let is_text = |column: usize| test.texts.0.iter().any(|(known, _)| *known == column);
+        let shown: Vec<usize> = insight
+            .importance
+            .iter()
+            .filter(|weight| !is_text(weight.column) && weight.fall > 0.0)
+            .map(|weight| weight.column)
+            .take(6)
+            .collect();
+        for column in shown {
+            let found = explain::dependence(&whole, plan.task, &plan.schema, test, column, ctx);
+            in_time(found.map(|found| insight.dependence.push(found)))?;
+        }
+        let curve = explain::learning_curve(&*plan.estimator, plan.entry, learning, metric, ctx);
+        in_time(curve.map(|found| insight.curve = found))
     }
 
     /// Two passes over the file: schema first, numbers into a temporary file second. Fits the training part, scores the rest.
     fn from_disk(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
         ctx.progress(Progress { what: "scanning", step: 0, of: None, value: None });
         let scan = table::scan(&self.data, &self.read)?;
-        let plan = Plan::new(self, &scan.schema, &scan.summary, None)?;
-        let mut notes = plan.notes.clone();
+        let mut plan = Plan::new(self, &scan.schema, &scan.summary, None, ctx)?;
+        if plan.task.is_supervised() && self.model.is_none() {
+            plan.notes.push("models were not compared: the rows do not fit in memory".into());
+        }
         if let Passes::Memory(reason) = plan.entry.info.passes {
             let model = plan.entry.name.into();
             return Err(Error::NeedsMemory { model, reason: reason.into() }
                 .hint("give more with --memory, or choose a model that reads rows in blocks: see 'ermine models'"));
         }
         if self.folds >= 2 && plan.task.is_supervised() {
-            notes.push("no cross-validation: the rows are read from disk, and the held-out part is large".into());
+            plan.notes.push("no cross-validation: the rows are read from disk, and the held-out part is large".into());
         }
         let mut train = RowFile::new(&self.scratch)?;
         let mut test = RowFile::new(&self.scratch)?;
@@ -177,7 +332,7 @@ impl Job {
             Ok(())
         })?;
         if skipped > 0 {
-            notes.push(format!("{skipped} rows without a target were left out"));
+            plan.notes.push(format!("{skipped} rows without a target were left out"));
         }
         let target = match (&plan.target, names.len()) {
             (None, _) => TargetKind::None,
@@ -195,10 +350,12 @@ impl Job {
             0 => None,
             _ => Some(score_disk(&plan, &part, &train, &test, ctx)?),
         };
-        notes.push("the model was fitted on the training part only".into());
+        plan.notes.push("the model was fitted on the training part only".into());
         let sizes =
             Sizes { total, used: total - skipped, train: train.shape().rows, test: test.shape().rows, from_disk: true };
-        plan.finish(part, tested, None, Vec::new(), notes, sizes, fingerprint)
+        let outcome =
+            Outcome { tested, folds: None, clusters: Vec::new(), comparison: None, insight: Insight::default() };
+        plan.finish(part, outcome, sizes, fingerprint)
     }
 }
 
@@ -233,8 +390,11 @@ struct Plan<'a> {
     task: Task,
     /// Features, target and weights.
     everything: Schema,
-    /// Features alone.
+    /// The raw columns that features come from.
+    raw: Schema,
+    /// Features alone: raw columns, or what is made of them.
     schema: Schema,
+    made: Option<Made>,
     target: Option<TargetColumn>,
     summary: Vec<Summary>,
     dropped: Vec<crate::frame::Dropped>,
@@ -243,8 +403,8 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(job: &'a Job, schema: &Schema, summary: &[Summary], table: Option<&Table>) -> Result<Plan<'a>> {
-        for name in job.ignore.iter().chain(&job.weights).chain(&job.target) {
+    fn new(job: &'a Job, schema: &Schema, summary: &[Summary], table: Option<&Table>, ctx: &Ctx) -> Result<Plan<'a>> {
+        for name in job.ignore.iter().chain(&job.weights).chain(&job.target).chain(&job.keep) {
             schema.field(name)?;
         }
         let named = match &job.model {
@@ -291,20 +451,50 @@ impl<'a> Plan<'a> {
         }
         let not_features: Vec<&str> =
             job.target.iter().chain(&job.weights).chain(&job.ignore).map(String::as_str).collect();
-        let (features, dropped) = choose_features(schema, summary, &not_features);
+        let (mut features, mut dropped) = choose_features(schema, summary, &not_features, table.is_some());
+        let target = match target {
+            None => None,
+            Some(name) => Some(target_column(name, task, schema, table, job)?),
+        };
+        if let (Some(table), Some(target), true) = (table, &target, job.is_open(task)) {
+            let found = look::look(table, &features, target, &job.keep, ctx)?;
+            features.columns.retain(|field| found.dropped.iter().all(|drop| drop.column != field.name));
+            dropped.extend(found.dropped);
+            notes.extend(found.worries);
+        }
         if features.columns.is_empty() {
             let why: Vec<String> = dropped.iter().map(|drop| format!("'{}': {}", drop.column, drop.reason)).collect();
             let why = if why.is_empty() { "the file has no other column".into() } else { why.join("; ") };
             return Err(Error::Data(format!("there is no column to learn from ({why})")));
         }
-        let mut everything = features.clone();
-        for name in target.into_iter().chain(job.weights.as_deref()) {
+        let mut made = None;
+        let terms = match (&job.features, table) {
+            (Some(_), None) => {
+                return Err(Error::NeedsMemory {
+                    model: "--features".into(),
+                    reason: "columns are made of columns".into(),
+                });
+            }
+            (Some(formula), Some(_)) => Some(terms::parse(formula, &features)?),
+            (None, Some(table)) if features.columns.iter().any(|f| matches!(f.kind, Kind::Date | Kind::DateTime)) => {
+                Some(terms::usual(&features, table)?)
+            }
+            _ => None,
+        };
+        let raw = match (&terms, table) {
+            (Some(terms), Some(table)) => {
+                let schema = terms::derive(terms, table)?.schema();
+                made = Some(Made { terms: terms.clone(), schema: schema.clone() });
+                let raw = terms::used(terms, &features);
+                features = schema;
+                raw
+            }
+            _ => features.clone(),
+        };
+        let mut everything = raw.clone();
+        for name in target.iter().map(|target| target.name.as_str()).chain(job.weights.as_deref()) {
             everything.columns.push(schema.field(name)?.clone());
         }
-        let target = match target {
-            None => None,
-            Some(name) => Some(target_column(name, task, schema, table, job)?),
-        };
         Ok(Plan {
             job,
             entry,
@@ -312,7 +502,9 @@ impl<'a> Plan<'a> {
             spec,
             task,
             everything,
+            raw,
             schema: features,
+            made,
             target,
             summary: summary.to_vec(),
             dropped,
@@ -326,7 +518,10 @@ impl<'a> Plan<'a> {
     }
 
     fn encode_with(&self, table: &Table, names: &[String]) -> Result<Rows> {
-        let frame = Frame::of(table, &self.schema)?;
+        let frame = match &self.made {
+            Some(made) => Frame::of(&terms::derive(&made.terms, table)?, &self.schema)?,
+            None => Frame::of(table, &self.schema)?,
+        };
         let target = match &self.target {
             None => None,
             Some(target) if self.task == Task::Classification => {
@@ -341,19 +536,39 @@ impl<'a> Plan<'a> {
                 other => return Err(Error::Data(format!("the weights '{name}' hold {}, not numbers", other.kind()))),
             },
         };
-        Ok(Rows { x: frame.x, features: feature_kinds(&self.schema), target, weights })
+        Ok(Rows { x: frame.x, features: feature_kinds(&self.schema), target, weights, texts: frame.texts })
     }
 
-    fn finish(
-        self,
-        part: Part,
-        tested: Option<Tested>,
-        folds: Option<FoldScores>,
-        clusters: Vec<usize>,
-        mut notes: Vec<String>,
-        sizes: Sizes,
-        fingerprint: u32,
-    ) -> Result<(Fitted, Report)> {
+    /// Takes the model that won.
+    fn settle(&mut self, found: &Comparison) -> Result<()> {
+        let best = found.best().ok_or_else(|| {
+            let why = found.standings.iter().find_map(|standing| standing.note.clone()).unwrap_or_default();
+            Error::Data(format!("no model could be fitted: {why}")).hint("more time with --budget, or name a --model")
+        })?;
+        self.spec = best.spec.clone();
+        self.entry = ermine::entry(&best.model)?;
+        self.estimator = ermine::make(&best.spec)?;
+        self.choice = Some(found.verdict());
+        if !found.cuts.is_empty() {
+            let some = found.cuts.iter().take(3).cloned().collect::<Vec<_>>().join("; ");
+            let more =
+                if found.cuts.len() > 3 { format!("; and {} more", found.cuts.len() - 3) } else { String::new() };
+            self.notes.push(format!("the budget of {:.0} s cut: {some}{more}", found.budget));
+        }
+        Ok(())
+    }
+
+    /// Fits on these rows. Errors speak of columns by name.
+    fn fit(&self, rows: &Rows, ctx: &Ctx) -> Result<Part> {
+        let recipe =
+            Part::prepare(&*self.estimator, rows, ctx).map_err(|error| error.with_columns(&self.schema.names()))?;
+        let names = recipe.names(&self.schema);
+        Part::fit_behind(&*self.estimator, recipe, rows, ctx).map_err(|error| error.with_columns(&names))
+    }
+
+    fn finish(self, part: Part, outcome: Outcome, sizes: Sizes, fingerprint: u32) -> Result<(Fitted, Report)> {
+        let Outcome { tested, folds, clusters, comparison, insight } = outcome;
+        let mut notes = self.notes;
         let names = |scores: &Scores| scores.iter().map(|(name, value)| (name.to_string(), *value)).collect();
         let mut scores: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
         if let Some(tested) = &tested {
@@ -370,7 +585,8 @@ impl<'a> Plan<'a> {
         let header = Header {
             model: self.spec.name.clone(),
             params: all.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
-            schema: self.schema,
+            schema: self.raw,
+            made: self.made,
             target: self.target.clone(),
             seed: self.job.seed,
             rows: if sizes.from_disk { sizes.train } else { sizes.used },
@@ -380,9 +596,12 @@ impl<'a> Plan<'a> {
         };
         let header = Header { model: self.entry.name.into(), ..header };
         let fitted =
-            Fitted { header, preparation: Some(part.preparation), model: part.fit.model, log: part.fit.log.clone() };
+            Fitted { header, preparation: Some(part.recipe), model: part.fit.model, log: part.fit.log.clone() };
         notes.extend(part.fit.log.notes.iter().cloned());
         notes.extend(worries(&fitted));
+        if let (Some(tested), Some(metric)) = (&tested, comparison.as_ref().map(|found| found.metric)) {
+            notes.extend(beaten(tested, metric));
+        }
         let report = Report {
             data: DataReport {
                 path: self.job.data.display().to_string(),
@@ -402,15 +621,24 @@ impl<'a> Plan<'a> {
             task: self.task.name(),
             target: self.target.as_ref().map(|target| target.name.clone()),
             classes: self.target.map_or(Vec::new(), |target| target.classes),
-            main_metric: self.task.is_supervised().then(|| score::main_metric(self.task)),
+            main_metric: match &comparison {
+                Some(found) => Some(found.metric),
+                None => self.task.is_supervised().then(|| score::main_metric(self.task)),
+            },
             confusion: tested.as_ref().and_then(|tested| tested.confusion.clone()),
             baseline: tested.as_ref().map(|tested| tested.baseline.clone()),
+            intervals: tested.as_ref().map_or(Vec::new(), |tested| tested.intervals.clone()),
             test: tested.map(|tested| tested.scores),
             folds,
+            comparison,
+            insight,
             drivers: drivers(&fitted),
             clusters,
             log: part.fit.log,
             notes,
+            version: env!("CARGO_PKG_VERSION"),
+            seed: self.job.seed,
+            fingerprint: format!("{fingerprint:08x}"),
             seconds: 0.0,
         };
         Ok((fitted, report))
@@ -425,59 +653,43 @@ struct Sizes {
     from_disk: bool,
 }
 
-/// A preparation and the model fitted behind it.
-struct Part {
-    preparation: Preparation,
-    fit: Fit<Box<dyn AnyModel>>,
-}
-
 struct Tested {
     scores: Scores,
     baseline: Scores,
+    intervals: Vec<Interval>,
     confusion: Option<Vec<Vec<f64>>>,
 }
 
-/// Learns the preparation from these rows and nothing else, then the model. Errors speak of columns by name.
+/// What was found out before the model that is kept.
+struct Outcome {
+    tested: Option<Tested>,
+    folds: Option<FoldScores>,
+    clusters: Vec<usize>,
+    comparison: Option<Comparison>,
+    insight: Insight,
+}
+
+/// Rows that do not fit in memory: the preparation is applied as they are read.
 fn fit_source(plan: &Plan, raw: &dyn Source, ctx: &Ctx) -> Result<Part> {
     let estimator = &plan.estimator;
     let preparation = Preparation::fit(raw, ctx, &Wants::from(&estimator.info()))
         .map_err(|error| error.with_columns(&plan.schema.names()))?;
-    let fit = match raw.memory() {
-        None => estimator.fit(&PreparedSource::new(raw, &preparation), ctx),
-        Some(batch) => {
-            let prepared = preparation.apply(&batch.x)?;
-            let mut data = ermine::Data::new(prepared.x()).target(batch.y)?.features(preparation.features())?;
-            if let Some(weights) = batch.weights {
-                data = data.weights(weights)?;
-            }
-            estimator.fit(&data, ctx)
-        }
-    };
-    let fit = fit.map_err(|error| error.with_columns(&prepared_names(&plan.schema, &preparation)))?;
-    Ok(Part { preparation, fit })
+    let fit = estimator.fit(&PreparedSource::new(raw, &preparation), ctx);
+    let recipe = Recipe::from(preparation);
+    let fit = fit.map_err(|error| error.with_columns(&recipe.names(&plan.schema)))?;
+    Ok(Part { recipe, fit })
 }
 
-fn fit_rows(plan: &Plan, rows: &Rows, ctx: &Ctx) -> Result<Part> {
-    fit_source(plan, &rows.data()?, ctx)
-}
-
-impl Part {
-    /// Predictions for raw rows, as the metrics want them.
-    fn outputs(&self, entry: &Entry, x: &ermine::X, ctx: &Ctx) -> Result<score::Predictions> {
-        let prepared = self.preparation.apply(x)?;
-        score::predictions(ctx, entry, &*self.fit.model, &prepared.x())
-    }
-}
-
-fn score_rows(plan: &Plan, part: &Part, train: &Rows, test: &Rows, ctx: &Ctx) -> Result<Tested> {
+fn score_rows(plan: &Plan, part: &Part, train: &Rows, test: &Rows, intervals: bool, ctx: &Ctx) -> Result<Tested> {
     let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is nothing to score against".into()))?;
-    let predicted = part.outputs(plan.entry, &test.data()?.batch().x, ctx)?;
+    let predicted = part.outputs(plan.entry, &test.data()?.batch().x, &test.texts, ctx)?;
     let weights = test.weights.as_deref();
     let learnt = train.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
     let guess = score::guess(learnt, train.weights.as_deref(), test.len());
     Ok(Tested {
         scores: score::scores(truth, &predicted, weights)?,
         baseline: score::scores(truth, &guess, weights)?,
+        intervals: if intervals { predicted.intervals(&ctx.child("interval", 0), truth, weights)? } else { Vec::new() },
         confusion: score::confusion(truth, &predicted, weights),
     })
 }
@@ -496,7 +708,7 @@ fn score_disk(plan: &Plan, part: &Part, train: &Disk, test: &Disk, ctx: &Ctx) ->
             codes.extend_from_slice(batch.y.codes());
             weights.extend(batch.weights.into_iter().flatten());
             if predict {
-                let block = part.outputs(plan.entry, &batch.x, ctx)?;
+                let block = part.outputs(plan.entry, &batch.x, &Texts::default(), ctx)?;
                 match &mut predicted {
                     None => predicted = Some(block),
                     Some(all) => all.append(block),
@@ -514,6 +726,7 @@ fn score_disk(plan: &Plan, part: &Part, train: &Disk, test: &Disk, ctx: &Ctx) ->
     Ok(Tested {
         scores: score::scores(&truth, &predicted, weights.as_deref())?,
         baseline: score::scores(&truth, &guess, weights.as_deref())?,
+        intervals: Vec::new(),
         confusion: score::confusion(&truth, &predicted, weights.as_deref()),
     })
 }
@@ -529,8 +742,8 @@ fn cross_validate(plan: &Plan, rows: &Rows, folds: usize, seed: u64, ctx: &Ctx) 
     for (i, part) in parts.iter().enumerate() {
         ctx.progress(Progress { what: "fold", step: i + 1, of: Some(folds), value: None });
         let (train, held) = (rows.take(&part.train), rows.take(&part.test));
-        let part = fit_rows(plan, &train, &ctx.child("fold", i as u64))?;
-        all.push(score_rows(plan, &part, &train, &held, ctx)?.scores);
+        let part = plan.fit(&train, &ctx.child("fold", i as u64))?;
+        all.push(score_rows(plan, &part, &train, &held, false, ctx)?.scores);
     }
     // A score that some fold does not define is not averaged over the others.
     let named = |name: &str| -> Option<Vec<f64>> {
@@ -662,6 +875,17 @@ fn worries(fitted: &Fitted) -> Vec<String> {
         }
     }
     notes
+}
+
+/// A score whose interval reaches down to guessing proves nothing.
+fn beaten(tested: &Tested, metric: &str) -> Option<String> {
+    let interval = tested.intervals.iter().find(|interval| interval.metric == metric)?;
+    let guess = tested.baseline.iter().find(|(name, _)| *name == metric)?.1;
+    let proven = match metrics::metric(metric).ok()?.greater_is_better {
+        true => interval.low > guess,
+        false => interval.high < guess,
+    };
+    (!proven).then(|| "the test rows do not prove that the model is better than guessing".into())
 }
 
 fn cluster_sizes(fit: &Fit<Box<dyn AnyModel>>) -> Vec<usize> {

@@ -1,6 +1,6 @@
 //! What a run found out, as plain data. How it looks is the business of whoever shows it.
 
-use crate::{frame::Dropped, table::Summary};
+use crate::{compare::Comparison, explain::Insight, frame::Dropped, table::Summary};
 use ermine::FitLog;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,9 +21,14 @@ pub struct Report {
     /// Scores of the held-out part, of cross-validation, of a guess that ignores the columns.
     pub test: Option<Scores>,
     pub folds: Option<FoldScores>,
+    /// Bootstrap intervals of the test scores.
+    pub intervals: Vec<Interval>,
     pub baseline: Option<Scores>,
     /// Rows of each class by predicted class, on the test part.
     pub confusion: Option<Vec<Vec<f64>>>,
+    /// How the models that were compared stand.
+    pub comparison: Option<Comparison>,
+    pub insight: Insight,
     /// The largest weights of a linear model, or what else drives the prediction.
     pub drivers: Vec<Driver>,
     /// Rows in each cluster.
@@ -31,7 +36,19 @@ pub struct Report {
     pub log: FitLog,
     /// What to worry about.
     pub notes: Vec<String>,
+    /// Of this program.
+    pub version: &'static str,
+    pub seed: u64,
+    pub fingerprint: String,
     pub seconds: f64,
+}
+
+/// Where a score lies with 95 % probability, as far as the test rows tell.
+#[derive(Clone, Debug, Serialize)]
+pub struct Interval {
+    pub metric: &'static str,
+    pub low: f64,
+    pub high: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]

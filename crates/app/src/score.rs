@@ -1,9 +1,12 @@
 //! Which metrics a run reports, and what a guess that ignores the columns would score.
 
-use crate::{frame::Encoded, report::Scores};
+use crate::{
+    frame::Encoded,
+    report::{Interval, Scores},
+};
 use ermine::{
-    AnyModel, Ctx, Entry, Matrix, Output, Result, Target, Task, X,
-    metrics::{self, Needs},
+    AnyModel, Ctx, Entry, Error, Matrix, Output, Result, Target, Task, X,
+    metrics::{self, Metric, Needs},
 };
 use std::collections::BTreeMap;
 
@@ -37,9 +40,51 @@ impl Predictions {
         needs.outputs().iter().find_map(|output| self.0.get(output))
     }
 
+    pub fn get(&self, output: Output) -> Option<&Matrix> {
+        self.0.get(&output)
+    }
+
+    /// The value of one metric; an error if the predictions do not have what it needs.
+    pub fn metric(&self, metric: &Metric, truth: &Encoded, weights: Option<&[f64]>) -> Result<f64> {
+        let values = self.of(metric.needs).ok_or_else(|| {
+            Error::Unsupported(format!("{} needs {:?}, which this model does not give", metric.name, metric.needs))
+        })?;
+        metric.value(&truth.target(), values, weights)
+    }
+
+    /// Bootstrap intervals of the scores that are shown.
+    pub fn intervals(&self, ctx: &Ctx, truth: &Encoded, weights: Option<&[f64]>) -> Result<Vec<Interval>> {
+        // Enough draws for two digits; fewer when each costs much.
+        let draws = if truth.target().codes().len().max(truth.target().real().len()) > 20_000 { 200 } else { 1000 };
+        let mut intervals = Vec::new();
+        for name in shown(&truth.target()) {
+            let metric = metrics::metric(name)?;
+            let Some(values) = self.of(metric.needs) else { continue };
+            let Ok(found) = metric.interval(ctx, &truth.target(), values, weights, 0.95, draws) else { continue };
+            let (low, high) = match (*name, weights) {
+                // Shares near 0 or 1 need it: no error in 69 rows does not prove that there never is one.
+                ("accuracy", None) => wilson(found.estimate, values.rows),
+                _ => (found.low, found.high),
+            };
+            // Draws that never differ say that there are too few rows to tell.
+            if low < high {
+                intervals.push(Interval { metric: metric.plain_name(), low, high });
+            }
+        }
+        Ok(intervals)
+    }
+
     pub fn classes(&self) -> Option<Vec<u32>> {
         self.0.get(&Output::Class).map(|codes| codes.values.iter().map(|&code| code as u32).collect())
     }
+}
+
+/// Wilson's 95 % interval of a share (1927).
+fn wilson(share: f64, rows: usize) -> (f64, f64) {
+    let (n, z2) = (rows as f64, 1.959_964_f64.powi(2));
+    let centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = (z2 * (share * (1.0 - share) / n + z2 / (4.0 * n * n))).sqrt() / (1.0 + z2 / n);
+    ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
 /// What a model says of prepared rows.

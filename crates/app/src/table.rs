@@ -1018,7 +1018,7 @@ fn days_from_civil(year: u32, month: u32, day: u32) -> i32 {
     (year * 365 + year / 4 - year / 100 + year / 400 + day_of_year) as i32 - 719_468 - 146_097
 }
 
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);

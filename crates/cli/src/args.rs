@@ -9,10 +9,12 @@ use ermine_app::{
     Job,
     table::{Kind, ReadOptions},
 };
-use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf};
+use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf, time::Duration};
 
 pub enum Call {
-    Fit { job: Box<Job>, output: Option<PathBuf>, json: bool, threads: Option<usize> },
+    Fit { job: Box<Job>, output: Option<PathBuf>, report: Option<PathBuf>, json: bool, threads: Option<usize> },
+    Compare { job: Box<Job>, json: bool, threads: Option<usize> },
+    Explain { model: PathBuf, inputs: Option<Inputs>, row: Option<usize>, json: bool, threads: Option<usize> },
     Predict { model: PathBuf, inputs: Inputs, outputs: Option<Vec<Output>>, threads: Option<usize> },
     Evaluate { model: PathBuf, inputs: Inputs, json: bool, threads: Option<usize> },
     Models { name: Option<String>, json: bool },
@@ -42,7 +44,23 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
     let matches = command.try_get_matches_from_mut(argv)?;
     let (name, matches) = matches.subcommand().expect("a subcommand is required");
     let call = match name {
-        "fit" => fit(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+        "fit" | "tune" | "compare" => {
+            job(name, matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?
+        }
+        "explain" => Call::Explain {
+            model: path(matches, "MODEL"),
+            inputs: match matches.get_one::<PathBuf>("DATA") {
+                Some(data) => {
+                    let read =
+                        reading(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?;
+                    Some(Inputs { data: data.clone(), read })
+                }
+                None => None,
+            },
+            row: matches.get_one::<u64>("row").map(|row| *row as usize),
+            json: matches.get_flag("json"),
+            threads: threads(matches),
+        },
         "predict" => Call::Predict {
             model: path(matches, "MODEL"),
             inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
@@ -122,66 +140,165 @@ fn command(model: Option<&str>) -> Command {
             .help("[default: all cores]")
     };
 
+    let target = || Arg::new("target").long("target").short('t').value_name("COLUMN").help("Column to predict");
+    let seed = || {
+        Arg::new("seed")
+            .long("seed")
+            .value_name("N")
+            .value_parser(value_parser!(u64))
+            .default_value("0")
+            .help("Of everything random")
+    };
+    let output = || {
+        Arg::new("output")
+            .long("output")
+            .short('o')
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help("Save the model here")
+    };
+    let report = || {
+        Arg::new("report")
+            .long("report")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help("Write a report with charts here, one HTML file that works offline")
+    };
+    let with_models = |command: Command| {
+        command.next_help_heading("Comparison").args([
+            Arg::new("budget")
+                .long("budget")
+                .value_name("TIME")
+                .help("For comparing, searching and testing, as 90s, 5min or 1h [default: 60s]"),
+            Arg::new("scoring")
+                .long("scoring")
+                .value_name("NAME")
+                .help("Compare by this, as roc_auc or mean_absolute_error [default: accuracy or r2]"),
+            Arg::new("models")
+                .long("models")
+                .value_name("NAME,...")
+                .help("Compare only these [default: all that make sense for the data]"),
+        ])
+    };
+    let with_data = |command: Command| {
+        command.next_help_heading("Data").args([
+            Arg::new("features").long("features").value_name("FORMULA").help(
+                "What to learn from, as \"log(income) + age:job + poly(x, 3) + text(message)\"; a dot stands for every \
+                 other column [default: every column]",
+            ),
+            Arg::new("keep")
+                .long("keep")
+                .value_name("COLUMN")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .help("Learn from it even if it looks like an id or gives the target away; may be repeated"),
+        ])
+    };
     let mut fit = Command::new("fit")
-        .about("Fit a model to a table, score it on held-out rows, and save it")
+        .about("Find the best model for a table (or fit the one that is named), test it on held-out rows, and save it")
         .after_help(
-            "Examples:\n  ermine fit penguins.csv --target species\n  ermine fit houses.csv --target price --model Ridge --alpha 0.3 -o houses.ermine\n  \
+            "Examples:\n  ermine fit penguins.csv --target species --report penguins.html\n  \
+             ermine fit houses.csv --target price --model Ridge --alpha 0.3 -o houses.ermine\n  \
              ermine fit points.csv --model KMeans --n-clusters 3\n  gzip -dc big.csv.gz | ermine fit - --target y --json",
         )
         .args([
             data(),
-            Arg::new("target").long("target").short('t').value_name("COLUMN").help("Column to predict"),
-            Arg::new("model").long("model").short('m').value_name("NAME").help("Model, see 'ermine models' [default: a sound one for the target]"),
-            Arg::new("output").long("output").short('o').value_name("FILE").value_parser(value_parser!(PathBuf)).help("Save the model here"),
+            target(),
+            Arg::new("model")
+                .long("model")
+                .short('m')
+                .value_name("NAME")
+                .help("Model, see 'ermine models' [default: the best of all that make sense]"),
+            output(),
+            report(),
             json(),
-            Arg::new("seed").long("seed").value_name("N").value_parser(value_parser!(u64)).default_value("0").help("Of everything random"),
+            seed(),
             threads(),
         ]);
-    fit = fit.next_help_heading("Data").args([
-        Arg::new("ignore")
-            .long("ignore")
-            .value_name("COLUMN")
-            .action(ArgAction::Append)
-            .value_delimiter(',')
-            .help("Not to learn from; may be repeated"),
-        Arg::new("weights").long("row-weights").value_name("COLUMN").help("Column of row weights"),
-        Arg::new("task")
-            .long("task")
-            .value_parser(["classification", "regression"])
-            .help("How to read the target [default: by its values]"),
-        Arg::new("kind")
-            .long("kind")
-            .value_name("COLUMN=KIND")
-            .action(ArgAction::Append)
-            .help("Read a column as number, boolean, category, text, date or datetime"),
-        Arg::new("test")
-            .long("test")
-            .value_name("SHARE")
-            .value_parser(value_parser!(f64))
-            .default_value("0.2")
-            .help("Rows held out for the test score; 0 for none"),
-        Arg::new("folds")
-            .long("folds")
-            .value_name("N")
-            .value_parser(value_parser!(usize))
-            .default_value("5")
-            .help("Folds of cross-validation; 0 for none"),
-        Arg::new("memory")
-            .long("memory")
-            .value_name("SIZE")
-            .help("Read larger files from disk in blocks, as 800MB or 4GB [default: 60 % of what is free]"),
-        Arg::new("scratch")
-            .long("scratch")
-            .value_name("FOLDER")
-            .value_parser(value_parser!(PathBuf))
-            .help("For rows that do not fit in memory"),
-    ]);
-    fit = reading(fit);
+    fit = with_models(fit);
+    let mut tune = Command::new("tune")
+        .about("Search the parameters of one model over their declared ranges")
+        .after_help(
+            "Example:\n  ermine tune houses.csv --target price --model HistGradientBoostingRegressor -o houses.ermine",
+        )
+        .args([
+            data(),
+            target(),
+            Arg::new("model")
+                .long("model")
+                .short('m')
+                .value_name("NAME")
+                .required(true)
+                .help("Model, see 'ermine models'"),
+            Arg::new("draws")
+                .long("draws")
+                .value_name("N")
+                .value_parser(value_parser!(usize))
+                .default_value("30")
+                .help("Candidates to draw"),
+            output(),
+            report(),
+            json(),
+            seed(),
+            threads(),
+        ]);
+    tune = with_models(tune).mut_arg("models", |arg| arg.hide(true));
+    let mut compare = Command::new("compare")
+        .about("Compare models on a table by cross-validation, and keep none")
+        .after_help("Example:\n  ermine compare penguins.csv --target species --models LogisticRegression,SVC,KNeighborsClassifier")
+        .args([data(), target(), json(), seed(), threads()]);
+    compare = with_models(compare);
+    let (mut fit, mut tune, mut compare) = (with_data(fit), with_data(tune), with_data(compare));
+    let about_data = |command: Command| {
+        command.args([
+            Arg::new("ignore")
+                .long("ignore")
+                .value_name("COLUMN")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .help("Not to learn from; may be repeated"),
+            Arg::new("weights").long("row-weights").value_name("COLUMN").help("Column of row weights"),
+            Arg::new("task")
+                .long("task")
+                .value_parser(["classification", "regression"])
+                .help("How to read the target [default: by its values]"),
+            Arg::new("kind")
+                .long("kind")
+                .value_name("COLUMN=KIND")
+                .action(ArgAction::Append)
+                .help("Read a column as number, boolean, category, text, date or datetime"),
+            Arg::new("test")
+                .long("test")
+                .value_name("SHARE")
+                .value_parser(value_parser!(f64))
+                .default_value("0.2")
+                .help("Rows held out for the test score; 0 for none"),
+            Arg::new("folds")
+                .long("folds")
+                .value_name("N")
+                .value_parser(value_parser!(usize))
+                .default_value("5")
+                .help("Folds of cross-validation; 0 for none"),
+            Arg::new("memory")
+                .long("memory")
+                .value_name("SIZE")
+                .help("Read larger files from disk in blocks, as 800MB or 4GB [default: 60 % of what is free]"),
+            Arg::new("scratch")
+                .long("scratch")
+                .value_name("FOLDER")
+                .value_parser(value_parser!(PathBuf))
+                .help("For rows that do not fit in memory"),
+        ])
+    };
+    for command in [&mut fit, &mut tune, &mut compare] {
+        *command = reading(about_data(std::mem::take(command)));
+    }
     let params = params_of(model);
     if !params.is_empty() {
-        fit = fit.next_help_heading(format!("Parameters of {}", model.unwrap_or_default()));
-        for param in params {
-            fit = fit.arg(param_flag(&param));
+        for command in [&mut fit, &mut tune] {
+            let flags: Vec<Arg> = params.iter().map(param_flag).collect();
+            let heading = format!("Parameters of {}", model.unwrap_or_default());
+            *command = std::mem::take(command).next_help_heading(heading).args(flags);
         }
     }
     Command::new("ermine")
@@ -192,6 +309,8 @@ fn command(model: Option<&str>) -> Command {
         .arg_required_else_help(true)
         .max_term_width(110)
         .subcommand(fit)
+        .subcommand(compare)
+        .subcommand(tune)
         .subcommand(reading(
             Command::new("predict")
                 .about("Predict the rows of a table, as CSV on stdout")
@@ -213,6 +332,26 @@ fn command(model: Option<&str>) -> Command {
                 .after_help("Example:\n  ermine evaluate houses.ermine sold.csv")
                 .args([model_file(), data()])
                 .args([json(), threads()]),
+        ))
+        .subcommand(reading(
+            Command::new("explain")
+                .about("Show what a model has learnt; with a table, what drives it there and why it says what it says")
+                .after_help(
+                    "Examples:\n  ermine explain houses.ermine\n  ermine explain houses.ermine sold.csv\n  \
+                     ermine explain houses.ermine sold.csv --row 17",
+                )
+                .args([
+                    model_file(),
+                    data().required(false),
+                    Arg::new("row")
+                        .long("row")
+                        .value_name("N")
+                        .value_parser(value_parser!(u64).range(1..))
+                        .requires("DATA")
+                        .help("Explain the prediction of this row, counted from 1"),
+                    json(),
+                    threads(),
+                ]),
         ))
         .subcommand(
             Command::new("models")
@@ -250,8 +389,10 @@ fn param_id(name: &str) -> String {
     format!("param {name}")
 }
 
-fn fit(matches: &ArgMatches) -> Result<Call, String> {
-    let text = |name: &str| matches.get_one::<String>(name).cloned();
+/// The three commands that begin with a table and a question.
+fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
+    let text = |name: &str| matches.try_get_one::<String>(name).ok().flatten().cloned();
+    let file = |name: &str| matches.try_get_one::<PathBuf>(name).ok().flatten().cloned();
     let mut job = Job::new(path(matches, "DATA"));
     job.read = reading(matches)?;
     for pair in matches.get_many::<String>("kind").into_iter().flatten() {
@@ -260,6 +401,14 @@ fn fit(matches: &ArgMatches) -> Result<Call, String> {
     }
     job.target = text("target");
     job.weights = text("weights");
+    let list = |name: &str| matches.get_many::<String>(name).into_iter().flatten().cloned().collect::<Vec<_>>();
+    (job.keep, job.features, job.metric) = (list("keep"), text("features"), text("scoring"));
+    if let Some(time) = text("budget") {
+        job.budget = duration(&time).ok_or_else(|| format!("--budget takes a time such as 90s, not '{time}'"))?;
+    }
+    for model in text("models").iter().flat_map(|text| split_names(text)) {
+        job.models.push(Spec::parse(&model).unwrap_or_else(|| Spec::new(&model)));
+    }
     job.ignore = matches.get_many::<String>("ignore").into_iter().flatten().cloned().collect();
     job.task = match text("task").as_deref() {
         Some("classification") => Some(Task::Classification),
@@ -284,12 +433,51 @@ fn fit(matches: &ArgMatches) -> Result<Call, String> {
         }
         job.model = Some(spec);
     }
-    Ok(Call::Fit {
-        job: Box::new(job),
-        output: matches.get_one::<PathBuf>("output").cloned(),
-        json: matches.get_flag("json"),
-        threads: threads(matches),
-    })
+    let (json, threads) = (matches.get_flag("json"), threads(matches));
+    if name == "compare" {
+        job.draws = 0;
+        return Ok(Call::Compare { job: Box::new(job), json, threads });
+    }
+    if name == "tune" {
+        job.tune = true;
+        job.draws = *matches.get_one("draws").expect("it has a default");
+    }
+    let report = file("report");
+    job.insight = report.is_some();
+    Ok(Call::Fit { job: Box::new(job), output: file("output"), report, json, threads })
+}
+
+/// Names between commas that stand outside brackets: `Ridge(alpha=2),SVR`.
+fn split_names(text: &str) -> Vec<String> {
+    let (mut names, mut depth) = (vec![String::new()], 0usize);
+    for c in text.chars() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                names.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        names.last_mut().expect("there is one").push(c);
+    }
+    names.into_iter().map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect()
+}
+
+/// `90s`, `5min`, `1.5h`, `30`.
+fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let factor = match unit.trim() {
+        "" | "s" | "sec" => 1.0,
+        "ms" => 1e-3,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let seconds = number.trim().parse::<f64>().ok()? * factor;
+    (seconds > 0.0 && seconds < 1e7).then(|| Duration::from_secs_f64(seconds))
 }
 
 fn inputs(matches: &ArgMatches) -> Result<Inputs, String> {

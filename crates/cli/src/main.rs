@@ -2,12 +2,14 @@
 //! of the work, 2 a wrong call.
 
 mod args;
+mod board;
+mod explain;
 mod show;
 mod terminal;
 
 use args::{Call, Inputs};
 use ermine::{Error, Output, Result, Source, Task};
-use ermine_app::{Fitted, Supervised, file, score, table};
+use ermine_app::{Fitted, Supervised, file, html, score, table};
 use std::{
     io::{self, Write},
     process::ExitCode,
@@ -48,7 +50,7 @@ fn is_wrong_call(error: &Error) -> bool {
     }
 }
 
-enum Failure {
+pub enum Failure {
     Work(Error),
     Write(io::Error),
 }
@@ -68,9 +70,9 @@ impl From<io::Error> for Failure {
 fn run(call: Call) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(anstream::stdout().lock());
     match call {
-        Call::Fit { job, output, json, threads } => {
+        Call::Fit { job, output, report: page, json, threads } => {
             // Better to hear it now than after an hour.
-            if let Some(path) = &output {
+            for path in output.iter().chain(&page) {
                 check_writable(path)?;
             }
             let progress = terminal::Progress::new();
@@ -82,12 +84,33 @@ fn run(call: Call) -> Result<(), Failure> {
             if let Some(path) = &saved {
                 file::save(&fitted, path)?;
             }
+            if let Some(path) = &page {
+                let command: Vec<String> = std::env::args().collect();
+                file::write_whole(path, html::page(&report, &command).as_bytes())?;
+            }
             if json {
                 serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
                 writeln!(out)?;
             } else {
                 show::report(&mut out, &report, saved.as_deref())?;
             }
+        }
+        Call::Compare { job, json, threads } => {
+            let progress = terminal::Progress::new();
+            let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
+            let outcome = job.compare(&ctx);
+            progress.finish();
+            let (found, notes) = outcome?;
+            if json {
+                let all = serde_json::json!({ "comparison": found, "notes": notes });
+                serde_json::to_writer_pretty(&mut out, &all).map_err(io::Error::from)?;
+                writeln!(out)?;
+            } else {
+                board::comparison(&mut out, &found, &notes)?;
+            }
+        }
+        Call::Explain { model, inputs, row, json, threads } => {
+            explain::explain(&mut out, &model, inputs.as_ref(), row, json, threads)?;
         }
         Call::Predict { model, inputs, outputs, threads } => predict(&mut out, &model, &inputs, outputs, threads)?,
         Call::Evaluate { model, inputs, json, threads } => evaluate(&mut out, &model, &inputs, json, threads)?,
@@ -151,7 +174,7 @@ fn predict(
             wanted
         }
     };
-    let columns = show::prediction_columns(&fitted, &ctx, &x, &wanted)?;
+    let columns = show::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted)?;
     ermine_app::csv::write(&table::Table::new(columns)?, out)?;
     Ok(())
 }
@@ -163,7 +186,7 @@ fn evaluate(
     json: bool,
     threads: Option<usize>,
 ) -> Result<(), Failure> {
-    use ermine_app::frame::Encoded;
+    use ermine_app::frame::{Encoded, Rows};
     let fitted = file::load(model)?;
     let task = fitted.task()?;
     if !task.is_supervised() {
@@ -185,12 +208,12 @@ fn evaluate(
         let left_out = table.rows() - known.len();
         terminal::warn(&format!("{left_out} rows have no known value of '{}' and are left out", target.name));
     }
-    let rows =
-        ermine_app::frame::Rows { x: frame.x, features: fitted.header.features(), target: Some(truth), weights: None };
+    let features = fitted.header.features();
+    let rows = Rows { x: frame.x, features, target: Some(truth), weights: None, texts: frame.texts };
     let rows = rows.take(&known);
     let data = rows.data()?;
     let x = data.batch().x;
-    let predicted = fitted.predictions(&ctx, &x)?;
+    let predicted = fitted.predictions(&ctx, &x, &rows.texts)?;
     let truth = rows.target.as_ref().expect("just put in");
     let scores = score::scores(truth, &predicted, None)?;
     let confusion = score::confusion(truth, &predicted, None);

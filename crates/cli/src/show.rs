@@ -4,6 +4,7 @@ use crate::terminal::{BOLD, FAINT, GOOD, HEADING};
 use ermine::{Array, Certificate, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, Stop, X, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
+    recipe::Texts,
     table::{Category, Column},
 };
 use std::{
@@ -43,6 +44,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     if let Some(choice) = &report.choice {
         writeln!(out, "        {FAINT}{choice}{FAINT:#}")?;
     }
+    crate::board::of_report(out, report)?;
     scores(out, report)?;
     if let (Some(confusion), true) = (&report.confusion, report.classes.len() <= 12) {
         confusion_table(out, confusion, &report.classes)?;
@@ -52,7 +54,18 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
         let more = if report.clusters.len() > 20 { ", ..." } else { "" };
         writeln!(out, "{HEADING}groups{HEADING:#}  {} rows{more}", sizes.join(", "))?;
     }
-    drivers(out, report)?;
+    match report.insight.importance.is_empty() {
+        true => drivers(out, report)?,
+        false => crate::board::importance(
+            out,
+            &report.insight.importance,
+            report.main_metric.unwrap_or("the score"),
+            DRIVERS,
+        )?,
+    }
+    if let Some(curve) = &report.insight.curve {
+        writeln!(out, "{HEADING}rows{HEADING:#}    {}", curve.verdict)?;
+    }
     let passes = match report.log.stop {
         Stop::Exact => "closed form".into(),
         ref stop => format!("{stop} after {} passes", report.log.passes),
@@ -89,6 +102,9 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
     if report.test.is_some() {
         titles += &format!("  {:>10}", "test");
     }
+    if !report.intervals.is_empty() {
+        titles += &format!("  {:>20}", "95 % interval");
+    }
     if let Some(folds) = &report.folds {
         titles += &format!("  {:>20}", format!("{}-fold mean ± sd", folds.folds));
     }
@@ -102,6 +118,11 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         if let Some(test) = &report.test {
             let text = number(test[m].1);
             if main { write!(out, "  {GOOD}{text:>10}{GOOD:#}")? } else { write!(out, "  {text:>10}")? }
+        }
+        if !report.intervals.is_empty() {
+            let found = report.intervals.iter().find(|interval| interval.metric == *name);
+            let text = found.map_or(String::new(), |found| format!("{} to {}", number(found.low), number(found.high)));
+            write!(out, "  {text:>20}")?;
         }
         if let Some(folds) = &report.folds {
             let (_, mean, spread) = folds.scores[m];
@@ -117,7 +138,8 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let (test, train) = (thousands(rows), thousands(report.data.train_rows));
         writeln!(
             out,
-            "        {FAINT}test: {test} rows never seen in fitting; cross-validation on the other {train}{FAINT:#}"
+            "        {FAINT}test: {test} rows never seen in fitting; {} on the other {train}{FAINT:#}",
+            if report.comparison.is_some() { "models compared" } else { "cross-validation" }
         )?;
     }
     Ok(())
@@ -353,12 +375,18 @@ fn array_json(array: &Array) -> serde_json::Value {
 }
 
 /// Predictions as columns: class names, one probability column for each class.
-pub fn prediction_columns(fitted: &Fitted, ctx: &Ctx, x: &X, wanted: &[Output]) -> Result<Vec<(String, Column)>> {
+pub fn prediction_columns(
+    fitted: &Fitted,
+    ctx: &Ctx,
+    x: &X,
+    texts: &Texts,
+    wanted: &[Output],
+) -> Result<Vec<(String, Column)>> {
     let target = fitted.header.target.as_ref().map_or("prediction", |target| target.name.as_str());
     let classes = fitted.classes();
     let mut columns = Vec::new();
     for &output in wanted {
-        let values = fitted.predict(ctx, x, output)?;
+        let values = fitted.predict_with(ctx, x, texts, output)?;
         let column = |j: usize| Column::Number((0..values.rows).map(|i| values[(i, j)]).collect());
         match output {
             Output::Class => {
@@ -407,7 +435,7 @@ pub fn evaluation(
 }
 
 /// Four significant digits, without a tail of zeros or an exponent where none is needed.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
     }
@@ -423,7 +451,7 @@ fn number(value: f64) -> String {
 }
 
 /// 1234567 as 1,234,567.
-fn thousands(value: usize) -> String {
+pub fn thousands(value: usize) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

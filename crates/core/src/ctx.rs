@@ -8,6 +8,7 @@ use std::{
         Arc, Condvar, LazyLock, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Instant,
 };
 
 /// The circumstances of a fit. Cheap to clone; nothing global stands behind it.
@@ -20,6 +21,7 @@ pub struct Ctx {
     exchange: Arc<dyn Exchange>,
     starts: Arc<BTreeMap<String, Matrix>>,
     checkpoint: Option<Arc<dyn Checkpoint>>,
+    deadline: Option<Instant>,
 }
 
 impl Default for Ctx {
@@ -33,6 +35,7 @@ impl Default for Ctx {
             exchange: Arc::new(Alone),
             starts: Arc::default(),
             checkpoint: None,
+            deadline: None,
         }
     }
 }
@@ -52,6 +55,11 @@ impl Ctx {
 
     pub fn with_cancel(self, cancel: Cancel) -> Self {
         Ctx { cancel, ..self }
+    }
+
+    /// Work that is not done by then is cancelled; of several deadlines the first counts.
+    pub fn with_deadline(self, deadline: Instant) -> Self {
+        Ctx { deadline: Some(self.deadline.map_or(deadline, |known| known.min(deadline))), ..self }
     }
 
     pub fn with_exchange(self, exchange: impl Exchange + 'static) -> Self {
@@ -126,7 +134,8 @@ impl Ctx {
     }
 
     pub fn check(&self) -> Result<()> {
-        if self.cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+        let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if late || self.cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     pub fn progress(&self, event: Progress) {

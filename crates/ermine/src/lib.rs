@@ -137,6 +137,9 @@ models! {
     prep::Binarizer,
     prep::VarianceThreshold,
     prep::SelectKBest,
+    prep::KNNImputer,
+    prep::SelectFromModel,
+    prep::RFE,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.

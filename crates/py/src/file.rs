@@ -76,7 +76,7 @@ impl Saved {
     /// Raw rows as the model sees them.
     fn prepare<'py>(&self, py: Python<'py>, x: Rows<'py>) -> PyResult<Bound<'py, PyAny>> {
         let fail = |error: ermine::Error| failure(error, None);
-        let out = self.0.prepare(&x.view().map_err(fail)?).map_err(fail)?;
+        let out = self.0.prepare(&Ctx::default(), &x.view().map_err(fail)?).map_err(fail)?;
         floats(py, out.values, &[out.rows, out.cols])
     }
 

@@ -78,7 +78,8 @@ pub fn learning_curve(
     Ok(Curve { points, verdict })
 }
 
-fn learning_verdict(points: &[CurvePoint], metric: &Metric) -> String {
+/// What the points of a learning curve say, in plain words.
+pub fn learning_verdict(points: &[CurvePoint], metric: &Metric) -> String {
     let (Some(last), Some(before)) = (points.last(), points.len().checked_sub(2).map(|i| &points[i])) else {
         return "One point is no curve: give at least two sizes.".into();
     };

@@ -28,6 +28,23 @@ pub fn permutation_importance(
     missing: bool,
     repeats: usize,
 ) -> Result<Vec<Importance>> {
+    let all: Vec<usize> = (0..batch.x.cols()).collect();
+    permutation_importance_of(ctx, model, batch, metric, missing, repeats, &all)
+}
+
+/// The same for some of the columns, in the order given.
+pub fn permutation_importance_of(
+    ctx: &Ctx,
+    model: &dyn AnyModel,
+    batch: &Batch,
+    metric: &Metric,
+    missing: bool,
+    repeats: usize,
+    columns: &[usize],
+) -> Result<Vec<Importance>> {
+    if let Some(column) = columns.iter().find(|column| **column >= batch.x.cols()) {
+        return Err(Error::shape("permutation importance", format!("columns below {}", batch.x.cols()), column));
+    }
     if batch.rows() == 0 || repeats == 0 {
         return Err(Error::Data("permutation importance needs rows and repetitions".into()));
     }
@@ -47,5 +64,5 @@ pub fn permutation_importance(
         let (mean, standard_error) = mean_and_error(&falls);
         Ok(Importance { column, falls, mean, standard_error })
     };
-    ctx.map(dense.cols, of_column)
+    ctx.map(columns.len(), |i| of_column(columns[i]))
 }

@@ -2,8 +2,10 @@
 
 mod affine;
 mod bins;
+mod by_model;
 pub(crate) mod columns;
 mod extremes;
+mod knn_imputer;
 mod levels;
 mod max_abs_scaler;
 mod min_max_scaler;
@@ -21,6 +23,8 @@ mod target_encoder;
 
 pub use affine::{AffineModel, Found, Statistic};
 pub use bins::{BinsModel, Cuts, Encode, KBinsDiscretizer, SplineModel, SplineTransformer};
+pub use by_model::{RFE, SelectFromModel, Threshold};
+pub use knn_imputer::{DonorWeights, KNNImputer, KNNImputerModel};
 pub use max_abs_scaler::MaxAbsScaler;
 pub use min_max_scaler::MinMaxScaler;
 pub use one_hot_encoder::{Drop, HandleUnknown, OneHotEncoder, OneHotModel};
@@ -29,7 +33,7 @@ pub use polynomial_features::{PolynomialFeatures, PolynomialModel};
 pub use power_transformer::{Family, PowerModel, PowerTransformer};
 pub use robust_scaler::RobustScaler;
 pub use row_transformers::{Binarizer, LogTransformer, Normalizer, RowNorm};
-pub use selection::{Keep, SelectKBest, SelectionModel, VarianceThreshold};
+pub use selection::{ChosenBy, Keep, SelectKBest, SelectionModel, VarianceThreshold};
 pub use simple_imputer::{ImputeStrategy, ImputerModel, SimpleImputer};
 pub use standard_scaler::StandardScaler;
 pub use stateless::{RowFunction, RowModel};

@@ -41,14 +41,35 @@ params! {
     }
 }
 
+/// What the scores of a selection are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ChosenBy {
+    Variance,
+    Test,
+    Importance,
+    /// The order in which columns left; 1 for those kept.
+    Ranking,
+}
+
+impl ChosenBy {
+    fn attribute(self) -> &'static str {
+        match self {
+            ChosenBy::Variance => "variances_",
+            ChosenBy::Test => "scores_",
+            ChosenBy::Importance => "importances_",
+            ChosenBy::Ranking => "ranking_",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SelectionModel {
     pub cols: usize,
     /// Columns that are kept, increasing.
     pub kept: Vec<usize>,
-    /// What they were chosen by: the variance or F of every column.
+    /// What they were chosen by, for every column: its variance, its F, its importance, its rank.
     pub scores: Vec<f64>,
-    by_variance: bool,
+    pub(super) chosen_by: ChosenBy,
 }
 
 impl Estimator for VarianceThreshold {
@@ -67,7 +88,7 @@ impl Estimator for VarianceThreshold {
             let problem = format!("VarianceThreshold: no column has a variance above {}", self.threshold);
             return Err(Error::Data(problem));
         }
-        let model = SelectionModel { cols, kept, scores, by_variance: true };
+        let model = SelectionModel { cols, kept, scores, chosen_by: ChosenBy::Variance };
         Ok(Fit::new(model, FitLog::exact(Certificate::None)))
     }
 }
@@ -183,7 +204,7 @@ impl Estimator for SelectKBest {
             order.truncate(k);
         }
         order.sort_unstable();
-        let model = SelectionModel { cols, kept: order, scores, by_variance: false };
+        let model = SelectionModel { cols, kept: order, scores, chosen_by: ChosenBy::Test };
         Ok(Fit::new(model, FitLog::exact(Certificate::None)))
     }
 }
@@ -229,8 +250,11 @@ impl Model for SelectionModel {
 
     fn attributes(&self) -> Vec<(&'static str, Array)> {
         let kept: Vec<i64> = self.kept.iter().map(|&j| j as i64).collect();
-        let name = if self.by_variance { "variances_" } else { "scores_" };
-        vec![(name, (&self.scores).into()), ("support_", kept.into())]
+        let scores: Array = match self.chosen_by {
+            ChosenBy::Ranking => self.scores.iter().map(|rank| *rank as i64).collect::<Vec<_>>().into(),
+            _ => (&self.scores).into(),
+        };
+        vec![(self.chosen_by.attribute(), scores), ("support_", kept.into())]
     }
 
     fn check(&self) -> Result<()> {

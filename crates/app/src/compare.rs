@@ -1,0 +1,546 @@
+//! Which model? Every sensible one with its sensible preparation, by cross-validation, inside a time budget; then a search
+//! through the declared ranges of the best few.
+//!
+//! Many rows: all candidates meet on a sample first, the better ones go on to four times as many rows, and so on (successive
+//! halving, Jamieson and Talwalkar 2016); only scores from all rows decide. Everything is drawn by (seed, name, number), so the
+//! outcome is the same for any number of threads as long as the budget cuts nothing; what it cuts is said.
+
+use crate::{
+    frame::{Encoded, Rows},
+    part::Part,
+};
+use ermine::{
+    Ctx, Entry, Error, Info, MODELS, Passes, Result, Spec, Task, Value,
+    core::{ctx::Progress, rng},
+    metrics::{self, Metric},
+    search,
+    split::{Fold, Folds},
+};
+use serde::Serialize;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+/// Rows of the first round when there are many.
+const FIRST_ROUND: usize = 2000;
+/// Methods whose work grows with the square of the rows stop here.
+const KERNEL_ROWS: usize = 10_000;
+/// A search looks at this many rows at most; what it finds is then judged on all.
+const SEARCH_ROWS: usize = 10_000;
+/// How many models are searched.
+const FINALISTS: usize = 3;
+
+/// What is to be compared, and how long it may take.
+pub struct Contest<'a> {
+    pub task: Task,
+    /// Only these models; empty for all that make sense.
+    pub models: &'a [Spec],
+    pub metric: &'static Metric,
+    pub folds: usize,
+    pub seed: u64,
+    /// Candidates that a search draws for each finalist; 0 for no search.
+    pub draws: usize,
+    pub begin: Instant,
+    pub budget: Duration,
+}
+
+/// One line of the leaderboard.
+#[derive(Clone, Debug, Serialize)]
+pub struct Standing {
+    pub model: String,
+    /// Parameters that differ from their defaults.
+    pub params: BTreeMap<String, String>,
+    #[serde(skip)]
+    pub spec: Spec,
+    /// Rows of the sample that was split into folds.
+    pub rows: usize,
+    /// The metric on each fold.
+    pub scores: Vec<f64>,
+    pub mean: Option<f64>,
+    /// Half the width of a 95 % interval for the mean, by Student's t over the folds.
+    pub margin: Option<f64>,
+    pub seconds: f64,
+    /// Found by the search.
+    pub tuned: bool,
+    /// Not worse than the best by more than the standard error of the difference, fold by fold.
+    pub as_good: bool,
+    /// Why it has no score, or none from all rows.
+    pub note: Option<String>,
+    #[serde(skip)]
+    tie: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    pub metric: &'static str,
+    pub greater_is_better: bool,
+    pub folds: usize,
+    pub rows: usize,
+    /// The best first.
+    pub standings: Vec<Standing>,
+    /// Models that were not tried, and why.
+    pub left_out: Vec<(String, String)>,
+    /// Candidates of the search.
+    pub searched: usize,
+    /// What the budget cut; empty if the outcome depends on the data alone.
+    pub cuts: Vec<String>,
+    pub budget: f64,
+    pub seconds: f64,
+}
+
+impl Comparison {
+    pub fn best(&self) -> Option<&Standing> {
+        self.standings.first().filter(|standing| standing.mean.is_some())
+    }
+
+    /// Why the first is first, in a sentence.
+    pub fn verdict(&self) -> String {
+        let Some(best) = self.best() else { return "no model could be scored".into() };
+        let judged: Vec<&Standing> = self.standings.iter().filter(|standing| standing.mean.is_some()).collect();
+        let as_good: Vec<&str> =
+            judged.iter().skip(1).filter(|other| other.as_good).map(|other| other.model.as_str()).collect();
+        let equal = match as_good.len() {
+            0 => "no other is as good".to_string(),
+            1 => format!("{} is as good within the error of the comparison", as_good[0]),
+            n if n <= 4 => format!("{} are as good within the error of the comparison", as_good.join(", ")),
+            n => format!("{n} others are as good within the error of the comparison"),
+        };
+        let tuned = if best.tuned { ", tuned" } else { "" };
+        format!("best of {} by {}-fold {}{tuned}; {equal}", judged.len(), self.folds, self.metric)
+    }
+}
+
+/// Models that a comparison does not try, and why.
+const NOT_TRIED: &[(&str, &str)] = &[
+    ("Ridge", "RidgeCV chooses its penalty"),
+    ("Lasso", "LassoCV chooses its penalty"),
+    ("ElasticNet", "ElasticNetCV chooses its penalties"),
+    ("LogisticRegressionCV", "the search tunes LogisticRegression"),
+    ("GammaRegressor", "ask for it by name: its family is a choice"),
+    ("TweedieRegressor", "ask for it by name: its family is a choice"),
+    ("GeneralizedLinearRegressor", "ask for it by name: its family is a choice"),
+    ("SGDClassifier", "LogisticRegression and LinearSVC reach the optimum that it approaches"),
+    ("SGDRegressor", "RidgeCV reaches the optimum that it approaches"),
+    ("Perceptron", "LinearSVC is the same with a margin"),
+    ("NuSVC", "SVC has the same solutions"),
+    ("NuSVR", "SVR has the same solutions"),
+    ("RadiusNeighborsClassifier", "its radius is in the units of the columns"),
+    ("RadiusNeighborsRegressor", "its radius is in the units of the columns"),
+    ("CategoricalNB", "it takes categories alone"),
+    ("BaggingClassifier", "RandomForestClassifier is its better form"),
+    ("BaggingRegressor", "RandomForestRegressor is its better form"),
+    ("VotingClassifier", "it needs members"),
+    ("VotingRegressor", "it needs members"),
+    ("StackingClassifier", "it needs members"),
+    ("StackingRegressor", "it needs members"),
+];
+
+/// Why a model does not suit these rows, if it does not.
+fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
+    let info: &Info = &entry.info;
+    let n = rows.len();
+    if let Some((_, reason)) = NOT_TRIED.iter().find(|(name, _)| *name == entry.name) {
+        return Some((*reason).into());
+    }
+    if rows.weights.is_some() && !info.weights {
+        return Some("it takes no weights".into());
+    }
+    let lowest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    if let Some(Encoded::Real(y)) = &rows.target {
+        if info.positive_target && !(lowest(y) > 0.0) {
+            return Some("the target is not above 0 everywhere".into());
+        }
+        let counts = lowest(y) >= 0.0 && y.iter().all(|y| y.fract() == 0.0);
+        if entry.name == "PoissonRegressor" && !counts {
+            return Some("the target is not a count".into());
+        }
+    }
+    if info.non_negative || entry.name == "BernoulliNB" {
+        let numbers = rows.x.cols - rows.texts.0.len();
+        if numbers > 0 {
+            return Some("it is for counts of words".into());
+        }
+    }
+    let squares = ["svm", "kernel_ridge", "gaussian_process"].contains(&info.module)
+        && matches!(info.passes, Passes::Memory(_))
+        && !entry.name.starts_with("Linear");
+    if squares && n > KERNEL_ROWS {
+        return Some(format!("its work grows with the square of the rows, and there are more than {KERNEL_ROWS}"));
+    }
+    if ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"].contains(&entry.name) && rows.x.cols > 2000 {
+        return Some("its work grows with the cube of the columns, and there are more than 2,000".into());
+    }
+    None
+}
+
+/// The models to try, and those left out with the reason.
+fn candidates(contest: &Contest, rows: &Rows) -> (Vec<Spec>, Vec<(String, String)>) {
+    if !contest.models.is_empty() {
+        return (contest.models.to_vec(), Vec::new());
+    }
+    let (mut tried, mut left_out) = (Vec::new(), Vec::new());
+    for entry in MODELS.iter().filter(|entry| entry.info.task == contest.task) {
+        match unsuited(entry, rows) {
+            Some(reason) => left_out.push((entry.name.to_string(), reason)),
+            None => tried.push(in_units(Spec::new(entry.name), rows)),
+        }
+    }
+    (tried, left_out)
+}
+
+/// Support vector regression counts errors in the units of the target.
+fn in_units(mut spec: Spec, rows: &Rows) -> Spec {
+    let (true, Some(Encoded::Real(y))) = (["SVR", "LinearSVR"].contains(&spec.name.as_str()), &rows.target) else {
+        return spec;
+    };
+    let n = y.len() as f64;
+    let mean = y.iter().sum::<f64>() / n;
+    let unit = (y.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / n).sqrt();
+    for (name, usual) in [("C", 1.0), ("epsilon", 0.1)] {
+        let value = match spec.params.get(name) {
+            Some(Value::Float(value)) => *value,
+            Some(Value::Int(value)) => *value as f64,
+            _ => usual,
+        };
+        spec.params.insert(name.into(), Value::Float(value * unit));
+    }
+    spec
+}
+
+/// A sample with its folds taken apart once, for all candidates.
+struct Round {
+    rows: usize,
+    parts: Vec<(Rows, Rows)>,
+}
+
+impl Round {
+    fn new(rows: &Rows, size: usize, folds: usize, seed: u64) -> Result<Round> {
+        let sample;
+        let rows = if size < rows.len() {
+            let mut order: Vec<usize> = (0..rows.len()).collect();
+            order.sort_by_key(|&row| (rng::key(seed, "round", row as u64), row));
+            order.truncate(size);
+            order.sort_unstable();
+            sample = rows.take(&order);
+            &sample
+        } else {
+            rows
+        };
+        let data = rows.data()?;
+        // Classes with fewer rows than folds cannot be in every part; plain folds then do.
+        let usual = Folds::usual(&data.batch().y, folds).split(&data.batch(), None, seed);
+        let parts = match usual {
+            Ok(parts) => parts,
+            Err(_) => Folds::KFold { n_splits: folds, shuffle: true }.split(&data.batch(), None, seed)?,
+        };
+        let parts = parts.iter().map(|Fold { train, test }| (rows.take(train), rows.take(test))).collect();
+        Ok(Round { rows: rows.len(), parts })
+    }
+}
+
+/// Scores of one candidate: the metric (as it is), and what breaks ties.
+fn judge(contest: &Contest, spec: &Spec, round: &Round, ctx: &Ctx) -> Result<(Vec<f64>, f64)> {
+    let entry = ermine::entry(&spec.name)?;
+    let estimator = ermine::make(spec)?;
+    let scores = ctx.map(round.parts.len(), |fold| {
+        // The same seed for a fold whatever the candidate: differences are those of the models.
+        let child = ctx.child("fold", fold as u64);
+        let (train, test) = &round.parts[fold];
+        let part = Part::fit(&*estimator, train, &child)?;
+        let said = part.outputs(entry, &test.data()?.batch().x, &test.texts, &child)?;
+        let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
+        let value = said.metric(contest.metric, truth, test.weights.as_deref())?;
+        let tie = metrics::metric("neg_log_loss").and_then(|loss| said.metric(loss, truth, test.weights.as_deref()));
+        Ok((value, tie.map_or(f64::INFINITY, |loss| loss)))
+    })?;
+    let tie = scores.iter().map(|(_, loss)| -loss).sum::<f64>();
+    Ok((scores.into_iter().map(|(value, _)| value).collect(), tie))
+}
+
+impl Standing {
+    fn new(spec: &Spec, rows: usize, tuned: bool) -> Result<Standing> {
+        let entry = ermine::entry(&spec.name)?;
+        let defaults: BTreeMap<&str, Value> = (entry.params)().into_iter().map(|p| (p.name, p.default)).collect();
+        let changed = spec.params.iter().filter(|(name, value)| defaults.get(name.as_str()) != Some(value));
+        Ok(Standing {
+            model: entry.name.into(),
+            params: changed.map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            spec: spec.clone(),
+            rows,
+            scores: Vec::new(),
+            mean: None,
+            margin: None,
+            seconds: 0.0,
+            tuned,
+            as_good: false,
+            note: None,
+            tie: f64::NEG_INFINITY,
+        })
+    }
+
+    fn scored(mut self, outcome: Result<(Vec<f64>, f64)>, seconds: f64) -> Result<Standing> {
+        self.seconds = seconds;
+        match outcome {
+            Ok((scores, tie)) => {
+                let (mean, error) = search::mean_and_error(&scores);
+                if mean.is_finite() {
+                    self.mean = Some(mean);
+                    self.margin = Some(error * students_t(scores.len().saturating_sub(1)));
+                    self.tie = tie;
+                } else {
+                    self.note = Some("the score is not defined on every fold".into());
+                }
+                self.scores = scores;
+            }
+            Err(Error::Cancelled) => self.note = Some("not done in the time there was".into()),
+            Err(error) => self.note = Some(error.to_string().lines().next().unwrap_or_default().into()),
+        }
+        Ok(self)
+    }
+}
+
+/// The 97.5 % point of Student's t: what a 95 % interval of a mean over few folds needs.
+fn students_t(freedom: usize) -> f64 {
+    const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    match freedom {
+        0 => f64::INFINITY,
+        df if df <= TABLE.len() => TABLE[df - 1],
+        df => 1.96 + 2.5 / df as f64,
+    }
+}
+
+/// Sizes of the rounds: a sample, four times as many, and so on; all rows last.
+fn sizes(rows: usize) -> Vec<usize> {
+    let mut sizes = Vec::new();
+    let mut size = FIRST_ROUND;
+    while size * 2 < rows {
+        sizes.push(size);
+        size *= 4;
+    }
+    sizes.push(rows);
+    sizes
+}
+
+/// Runs the comparison on rows that no test score will be taken from.
+pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> {
+    let begin = Instant::now();
+    let (mut alive, left_out) = candidates(contest, rows);
+    if alive.is_empty() {
+        return Err(Error::Data("there is no model to compare".into()));
+    }
+    let asked = contest.folds.max(2);
+    if rows.len() < 2 * asked {
+        let problem = format!("{} rows to learn from are too few to compare models by {asked} folds", rows.len());
+        return Err(Error::Data(problem).hint("name a model with --model, or give fewer --folds"));
+    }
+    // Many rows make each fold large enough for its score to be steady.
+    let folds = if rows.len() > 10_000 { asked.min(3) } else { asked };
+    let at = |share: f64| contest.begin + contest.budget.mul_f64(share);
+    let better = |a: &Standing, b: &Standing| {
+        let score = |s: &Standing| s.mean.map_or(f64::NEG_INFINITY, |mean| contest.metric.turned(mean));
+        score(b).total_cmp(&score(a)).then(b.tie.total_cmp(&a.tie))
+    };
+    let sizes = sizes(rows.len());
+    let mut cuts: Vec<String> = Vec::new();
+    let mut out: Vec<Standing> = Vec::new();
+    let mut last: Vec<Standing> = Vec::new();
+    let mut round = None;
+    for (number, &size) in sizes.iter().enumerate() {
+        let here = Round::new(rows, size, if size < rows.len() { folds.min(3) } else { folds }, contest.seed)?;
+        let final_round = number + 1 == sizes.len();
+        // A third of the budget for samples, up to half for all rows; the rest for the search, the test and the report.
+        let share = if final_round { 0.5 } else { 0.3 * (number + 1) as f64 / (sizes.len() - 1) as f64 };
+        let end = at(share);
+        let mut standings = Vec::new();
+        for (c, spec) in alive.iter().enumerate() {
+            ctx.check()?;
+            ctx.progress(Progress { what: "comparing", step: c + 1, of: Some(alive.len()), value: None });
+            let fresh = Standing::new(spec, here.rows, false)?;
+            let start = Instant::now();
+            let left = end.saturating_duration_since(start);
+            let allowance = (left / (alive.len() - c) as u32 * 3).min(left);
+            // What it took on the last sample, for more rows.
+            let before = last.iter().find(|known| known.spec == *spec);
+            let growth = before.map_or(1.0, |known| (here.rows as f64 / known.rows as f64).powf(1.2));
+            let expected = before.map_or(0.0, |known| known.seconds * growth);
+            if left.is_zero() || expected > allowance.as_secs_f64() {
+                cuts.push(format!("{} on {} rows", fresh.model, here.rows));
+                let slow = Standing { note: Some("too slow for the budget on more rows".into()), ..fresh };
+                out.push(before.map_or(slow.clone(), |known| Standing { note: slow.note, ..known.clone() }));
+                continue;
+            }
+            let outcome = judge(contest, spec, &here, &ctx.clone().with_deadline(start + allowance));
+            // A cancelled run is ours only while the whole has time left.
+            ctx.check()?;
+            let cut = matches!(outcome, Err(Error::Cancelled));
+            let standing = fresh.scored(outcome, start.elapsed().as_secs_f64())?;
+            if cut {
+                cuts.push(format!("{} on {} rows", standing.model, here.rows));
+            }
+            match standing.mean {
+                Some(_) => standings.push(standing),
+                None => {
+                    out.push(before.map_or(standing.clone(), |known| Standing { note: standing.note, ..known.clone() }))
+                }
+            }
+        }
+        standings.sort_by(better);
+        if standings.is_empty() && final_round {
+            // Nothing was done on all rows: the last sample decides.
+            standings = std::mem::take(&mut last);
+            out.retain(|known| !standings.iter().any(|standing| standing.spec == known.spec));
+        } else if !final_round {
+            let keep = if number + 2 == sizes.len() { 4 } else { 6 };
+            out.extend(standings.split_off(standings.len().min(keep)));
+            // In the order of the list, so that cheap ones come first again.
+            alive.retain(|spec| standings.iter().any(|standing| standing.spec == *spec));
+        }
+        last = standings;
+        round = Some(here);
+        if alive.is_empty() {
+            break;
+        }
+    }
+    let mut standings = last;
+    let mut searched = 0;
+    if let (true, Some(round)) = (contest.draws > 0 && !standings.is_empty(), &round) {
+        searched = tune(contest, rows, round, &mut standings, &mut cuts, ctx)?;
+        standings.sort_by(better);
+        // One line a model: its best form.
+        let mut seen: Vec<String> = Vec::new();
+        if contest.models.len() != 1 {
+            standings.retain(|standing| {
+                let first = !seen.contains(&standing.model);
+                seen.push(standing.model.clone());
+                first
+            });
+        }
+    }
+    mark(&mut standings);
+    out.sort_by(|a, b| b.rows.cmp(&a.rows).then(better(a, b)));
+    standings.extend(out);
+    Ok(Comparison {
+        metric: contest.metric.plain_name(),
+        greater_is_better: contest.metric.greater_is_better,
+        folds,
+        rows: rows.len(),
+        standings,
+        left_out,
+        searched,
+        cuts,
+        budget: contest.budget.as_secs_f64(),
+        seconds: begin.elapsed().as_secs_f64(),
+    })
+}
+
+/// Draws from the declared ranges of the best few; the best draw of each joins the standings.
+fn tune(
+    contest: &Contest,
+    rows: &Rows,
+    last: &Round,
+    standings: &mut Vec<Standing>,
+    cuts: &mut Vec<String>,
+    ctx: &Ctx,
+) -> Result<usize> {
+    let end = contest.begin + contest.budget.mul_f64(0.75);
+    let small;
+    let round = if rows.len() > SEARCH_ROWS {
+        small = Round::new(rows, SEARCH_ROWS, 3, contest.seed)?;
+        &small
+    } else {
+        last
+    };
+    struct Lane {
+        draws: Vec<Spec>,
+        best: Option<Standing>,
+        all: Vec<Standing>,
+    }
+    let mut lanes: Vec<Lane> = Vec::new();
+    for standing in standings.iter().take(FINALISTS) {
+        let space = search::space(&standing.spec)?;
+        if space.is_empty() {
+            continue;
+        }
+        let seed = rng::key(contest.seed, &standing.model, 0);
+        let mut draws = search::random(&Spec::new(&standing.model), &space, contest.draws + 1, seed)?;
+        draws[0] = standing.spec.clone();
+        let draws = draws.into_iter().enumerate().map(|(i, spec)| if i == 0 { spec } else { in_units(spec, rows) });
+        lanes.push(Lane { draws: draws.collect(), best: None, all: Vec::new() });
+    }
+    let total = lanes.iter().map(|lane| lane.draws.len()).max().unwrap_or(0);
+    let score = |standing: &Standing| standing.mean.map_or(f64::NEG_INFINITY, |mean| contest.metric.turned(mean));
+    let (mut searched, mut cut) = (0, false);
+    // Everybody's first draw, then everybody's second: when the time is up, all had the same chance.
+    'draws: for number in 0..total {
+        for lane in &mut lanes {
+            let Some(spec) = lane.draws.get(number) else { continue };
+            ctx.check()?;
+            let start = Instant::now();
+            if start >= end {
+                cut = true;
+                break 'draws;
+            }
+            ctx.progress(Progress { what: "searching", step: number + 1, of: Some(total), value: None });
+            let known = standings.iter().find(|known| number == 0 && known.rows == round.rows && known.spec == *spec);
+            let standing = match known {
+                Some(known) => known.clone(),
+                None => {
+                    let outcome = judge(contest, spec, round, &ctx.clone().with_deadline(end));
+                    ctx.check()?;
+                    cut |= matches!(outcome, Err(Error::Cancelled));
+                    Standing::new(spec, round.rows, number > 0)?.scored(outcome, start.elapsed().as_secs_f64())?
+                }
+            };
+            searched += 1;
+            let leads =
+                lane.best.as_ref().is_none_or(|best| (score(&standing), standing.tie) > (score(best), best.tie));
+            if leads && standing.mean.is_some() {
+                lane.best = Some(standing.clone());
+            }
+            lane.all.push(standing);
+        }
+    }
+    if cut {
+        cuts.push(format!("the search after {searched} candidates"));
+    }
+    let one_model = contest.models.len() == 1;
+    for lane in lanes {
+        if one_model && round.rows == last.rows {
+            standings.extend(lane.all.into_iter().filter(|standing| standing.tuned));
+            continue;
+        }
+        let Some(best) = lane.best.filter(|best| best.tuned) else { continue };
+        if round.rows == last.rows {
+            standings.push(best);
+            continue;
+        }
+        let start = Instant::now();
+        let expected = best.seconds * (last.rows as f64 / round.rows as f64).powf(1.2);
+        let end = contest.begin + contest.budget.mul_f64(0.85);
+        if start + Duration::from_secs_f64(expected) > end {
+            cuts.push(format!("{} as the search found it, on all rows", best.model));
+            continue;
+        }
+        let outcome = judge(contest, &best.spec, last, &ctx.clone().with_deadline(end));
+        ctx.check()?;
+        let standing = Standing::new(&best.spec, last.rows, true)?.scored(outcome, start.elapsed().as_secs_f64())?;
+        match standing.mean {
+            Some(_) => standings.push(standing),
+            None => cuts.push(format!("{} as the search found it, on all rows", standing.model)),
+        }
+    }
+    Ok(searched)
+}
+
+/// Says who is as good as the first, by the differences on the same folds.
+fn mark(standings: &mut [Standing]) {
+    let Some(best) = standings.first().map(|best| best.scores.clone()) else { return };
+    for standing in standings.iter_mut() {
+        if standing.scores.len() == best.len() && standing.mean.is_some() {
+            let differences: Vec<f64> = best.iter().zip(&standing.scores).map(|(a, b)| a - b).collect();
+            let (mean, error) = search::mean_and_error(&differences);
+            standing.as_good = mean.abs() <= error;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `ermine explain`: what a model has learnt, what drives it on a table, and why it says what it says of a row.
+
+use crate::{Failure, args::Inputs, board, raw_rows, show, terminal};
+use ermine::{Error, Task};
+use ermine_app::{
+    Fitted, Supervised, explain, file,
+    frame::{Encoded, Rows},
+    score,
+    table::Table,
+};
+use std::{io::Write, path::Path};
+
+pub fn explain(
+    out: &mut impl Write,
+    model: &Path,
+    inputs: Option<&Inputs>,
+    row: Option<usize>,
+    json: bool,
+    threads: Option<usize>,
+) -> Result<(), Failure> {
+    let fitted = file::load(model)?;
+    let ctx = terminal::context(fitted.header.seed, threads);
+    let Some(inputs) = inputs else {
+        show::inspect(out, &fitted, json)?;
+        if !json {
+            writeln!(out, "add a table to see what drives the predictions: ermine explain {} DATA", model.display())?;
+        }
+        return Ok(());
+    };
+    let task = fitted.task()?;
+    if !task.is_supervised() {
+        return Err(Error::Unsupported(format!("{} predicts no column to explain", fitted.header.model)).into());
+    }
+    // Without the target a row can still be explained.
+    let with_target = raw_rows(&fitted, inputs, true);
+    let (table, frame, judged) = match with_target {
+        Ok((table, frame)) => (table, frame, true),
+        Err(_) => {
+            let (table, frame) = raw_rows(&fitted, inputs, false)?;
+            (table, frame, false)
+        }
+    };
+    let target = match judged {
+        true => Some(truth(&fitted, &table, task)?),
+        false => None,
+    };
+    let mut rows = Rows { x: frame.x, features: fitted.header.features(), target, weights: None, texts: frame.texts };
+    if let Some(row) = row {
+        let Some(at) = row.checked_sub(1).filter(|at| *at < rows.len()) else {
+            let allowed = format!("a row from 1 to {}", rows.len());
+            let (name, value) = ("--row".into(), row.to_string());
+            return Err(Error::Parameter { model: "explain".into(), name, value, allowed }.into());
+        };
+        let values = fitted.values_of(&table, at)?;
+        let why = explain::explain_row(&fitted, &rows, &values, at, &ctx)?;
+        if json {
+            serde_json::to_writer_pretty(&mut *out, &why).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        } else {
+            board::row(out, &why)?;
+        }
+        return Ok(());
+    }
+    if let Some(truth) = &rows.target {
+        let known: Vec<usize> = (0..rows.len()).filter(|&row| !truth.is_missing(row)).collect();
+        rows = rows.take(&known);
+    }
+    let found = fitted.insight(&rows, &ctx)?;
+    if json {
+        serde_json::to_writer_pretty(&mut *out, &found).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    writeln!(out, "{}, {} rows", fitted.header.model, show::thousands(rows.len()))?;
+    board::importance(out, &found.importance, score::main_metric(task), 20)?;
+    board::dependence(out, &found.dependence, fitted.classes())?;
+    if !judged {
+        writeln!(
+            out,
+            "the table has no column '{}': nothing was scored",
+            fitted.header.target.map_or(String::new(), |t| t.name)
+        )?;
+    }
+    Ok(())
+}
+
+fn truth(fitted: &Fitted, table: &Table, task: Task) -> Result<Encoded, Error> {
+    let target = fitted.header.target.as_ref().ok_or_else(|| Error::Data("the model has no target".into()))?;
+    let column = table.column(&target.name)?;
+    match task {
+        Task::Classification => Ok(Encoded::with_names(column, &target.classes)),
+        _ => Encoded::real(&target.name, column),
+    }
+}

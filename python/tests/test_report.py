@@ -1,0 +1,82 @@
+"""Reports in a real browser: charts are drawn, nothing is loaded from elsewhere, no error on the console."""
+
+import os
+import re
+import shutil
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@lru_cache
+def browser():
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        subprocess.run(["sh", ROOT / "tools/install-browser.sh"], capture_output=True, timeout=600)
+        found = next(filter(None, map(shutil.which, NAMES)), None)
+    return found or pytest.skip("no Chromium, and tools/install-browser.sh could not install one")
+
+
+@lru_cache
+def program():
+    named = os.environ.get("ERMINE")
+    if named:
+        return named
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    built = [path for path in (folder / "release/ermine", folder / "debug/ermine") if path.exists()]
+    if built:
+        return str(max(built, key=lambda path: path.stat().st_mtime))
+    subprocess.run(["cargo", "build", "--quiet", "-p", "ermine-cli"], cwd=ROOT, check=True)
+    return str(folder / "debug/ermine")
+
+
+def opened(page, *options):
+    """The page after its scripts have run, and what they said on the console."""
+    command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    done = subprocess.run([*command, *options, page.as_uri()], capture_output=True, text=True, timeout=120)
+    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return done.stdout, said
+
+
+JOBS = {
+    "classes": ["--target", "species", "--models", "LogisticRegression,DecisionTreeClassifier"],
+    "numbers": ["--target", "body_mass_g", "--models", "RidgeCV,KNeighborsRegressor"],
+    "one model": ["--target", "species", "--model", "DecisionTreeClassifier"],
+    "clusters": ["--model", "KMeans", "--n-clusters", "3", "--ignore", "species"],
+}
+
+
+@pytest.fixture(scope="module", params=JOBS)
+def page(request, tmp_path_factory):
+    page = tmp_path_factory.mktemp("report") / "report.html"
+    penguins = ROOT / "examples/penguins.csv"
+    subprocess.run([program(), "fit", penguins, *JOBS[request.param], "--report", page], check=True, capture_output=True)
+    return request.param, page
+
+
+@pytest.mark.parametrize("options", [(), ("--blink-settings=preferredColorScheme=0",), ("--window-size=400,900",)])
+def test_charts_are_drawn(page, options):
+    name, page = page
+    dom, said = opened(page, *options)
+    assert said == []
+    drawn = int(re.search(r'data-drawn="(\d+)"', dom).group(1))
+    assert dom.count("<path") > 20 * drawn and dom.count('class="chart') == drawn
+    assert drawn >= {"classes": 8, "numbers": 6, "one model": 6, "clusters": 1}[name]
+    theme = re.search(r'<html[^>]*data-theme="(\w+)"', dom).group(1)
+    assert theme == ("dark" if "Color" in "".join(options) else "light")
+
+
+def test_names_are_text_and_never_markup(tmp_path):
+    rows = "".join(f"{i % 7},{i * i % 11},{['<b>yes</b>', '</script><script>alert(1)</script>'][i % 2]}\n" for i in range(60))
+    (tmp_path / "hostile.csv").write_text('"<img src=x onerror=alert(2)>",b,y\n' + rows)
+    page = tmp_path / "report.html"
+    command = [program(), "fit", tmp_path / "hostile.csv", "--target", "y", "--models", "GaussianNB", "--report", page]
+    subprocess.run(command, check=True, capture_output=True)
+    dom, said = opened(page)
+    body = dom.split('<script type="application/json"')[0]
+    assert said == [] and "<img" not in body and "<b>yes" not in body and "&lt;b&gt;yes" in body
