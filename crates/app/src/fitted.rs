@@ -1,13 +1,13 @@
 //! A model with all it takes to use it on raw data: schema, preparation, classes, and the story of its fit.
 
 use crate::{
-    frame::{Frame, feature_kinds},
+    frame::{Frame, Rows, feature_kinds},
     recipe::{self, Recipe, Texts},
     score::{self, Predictions},
     table::{Kind, Schema, Table},
     terms::{self, Term},
 };
-use ermine::{AnyModel, Ctx, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X};
+use ermine::{AnyModel, Ctx, Data, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X, linear::Inference};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -142,6 +142,19 @@ impl Fitted {
     /// Raw rows as the model sees them.
     pub fn prepare(&self, ctx: &Ctx, x: &X) -> Result<Matrix> {
         self.prepared(ctx, x, &Texts::default(), |x| Ok(x.to_matrix()))
+    }
+
+    /// What a linear model says about its population, on the rows it was fitted to.
+    pub fn inference(&self, ctx: &Ctx, rows: &Rows, level: f64) -> Result<Inference> {
+        let raw = rows.data()?;
+        let batch = raw.batch();
+        self.prepared(ctx, &batch.x, &rows.texts, |x| {
+            let mut data = Data::new(*x).target(batch.y)?;
+            if let Some(weights) = batch.weights {
+                data = data.weights(weights)?;
+            }
+            Inference::of(&self.header.model, &self.header.values(), &*self.model, level, &data, ctx)
+        })
     }
 
     /// Runs `f` on prepared rows; errors speak of columns by name.

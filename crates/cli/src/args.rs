@@ -17,6 +17,7 @@ pub enum Call {
     Explain { model: PathBuf, inputs: Option<Inputs>, row: Option<usize>, json: bool, threads: Option<usize> },
     Predict { model: PathBuf, inputs: Inputs, outputs: Option<Vec<Output>>, threads: Option<usize> },
     Evaluate { model: PathBuf, inputs: Inputs, json: bool, threads: Option<usize> },
+    Summary { model: PathBuf, inputs: Inputs, level: f64, json: bool, threads: Option<usize> },
     Models { name: Option<String>, json: bool },
     Inspect { model: PathBuf, json: bool },
     Completions(clap_complete::Shell),
@@ -73,6 +74,13 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
         "evaluate" => Call::Evaluate {
             model: path(matches, "MODEL"),
             inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            json: matches.get_flag("json"),
+            threads: threads(matches),
+        },
+        "summary" => Call::Summary {
+            model: path(matches, "MODEL"),
+            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            level: *matches.get_one("level").expect("it has a default"),
             json: matches.get_flag("json"),
             threads: threads(matches),
         },
@@ -352,6 +360,24 @@ fn command(model: Option<&str>) -> Command {
                     json(),
                     threads(),
                 ]),
+        ))
+        .subcommand(reading(
+            Command::new("summary")
+                .about("Standard errors, tests and intervals of a linear model, on the table it was fitted to")
+                .after_help(
+                    "Example:\n  ermine fit houses.csv --target price --model LinearRegression -o houses.ermine\n  \
+                     ermine summary houses.ermine houses.csv",
+                )
+                .args([model_file(), data()])
+                .arg(
+                    Arg::new("level")
+                        .long("level")
+                        .value_name("SHARE")
+                        .value_parser(value_parser!(f64))
+                        .default_value("0.95")
+                        .help("Confidence level of the intervals"),
+                )
+                .args([json(), threads()]),
         ))
         .subcommand(
             Command::new("models")

@@ -9,7 +9,11 @@ mod terminal;
 
 use args::{Call, Inputs};
 use ermine::{Error, Output, Result, Source, Task};
-use ermine_app::{Fitted, Supervised, file, html, score, table};
+use ermine_app::{
+    Fitted, Supervised, file,
+    frame::{Encoded, Rows},
+    html, score, table,
+};
 use std::{
     io::{self, Write},
     process::ExitCode,
@@ -114,6 +118,9 @@ fn run(call: Call) -> Result<(), Failure> {
         }
         Call::Predict { model, inputs, outputs, threads } => predict(&mut out, &model, &inputs, outputs, threads)?,
         Call::Evaluate { model, inputs, json, threads } => evaluate(&mut out, &model, &inputs, json, threads)?,
+        Call::Summary { model, inputs, level, json, threads } => {
+            summary(&mut out, &model, &inputs, level, json, threads)?;
+        }
         Call::Models { name: None, json } => show::models(&mut out, json)?,
         Call::Models { name: Some(name), json } => show::model(&mut out, ermine::entry(&name)?, json)?,
         Call::Inspect { model, json } => show::inspect(&mut out, &file::load(&model)?, json)?,
@@ -179,21 +186,13 @@ fn predict(
     Ok(())
 }
 
-fn evaluate(
-    out: &mut impl Write,
-    model: &std::path::Path,
-    inputs: &Inputs,
-    json: bool,
-    threads: Option<usize>,
-) -> Result<(), Failure> {
-    use ermine_app::frame::{Encoded, Rows};
-    let fitted = file::load(model)?;
+/// The file's rows with a known target, as a supervised model takes them.
+fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
     let task = fitted.task()?;
     if !task.is_supervised() {
-        return Err(Error::Unsupported(format!("{} has no target to be measured against", fitted.header.model)).into());
+        return Err(Error::Unsupported(format!("{} has no target to be measured against", fitted.header.model)));
     }
-    let ctx = terminal::context(fitted.header.seed, threads);
-    let (table, frame) = raw_rows(&fitted, inputs, true)?;
+    let (table, frame) = raw_rows(fitted, inputs, true)?;
     let target = fitted.header.target.as_ref().expect("a supervised model has a target");
     let column = table.column(&target.name)?;
     let truth = match task {
@@ -202,7 +201,7 @@ fn evaluate(
     };
     let known: Vec<usize> = (0..table.rows()).filter(|&row| !truth.is_missing(row)).collect();
     if known.is_empty() {
-        return Err(Error::Data(format!("no row has a known value of '{}'", target.name)).into());
+        return Err(Error::Data(format!("no row has a known value of '{}'", target.name)));
     }
     if known.len() < table.rows() {
         let left_out = table.rows() - known.len();
@@ -210,13 +209,50 @@ fn evaluate(
     }
     let features = fitted.header.features();
     let rows = Rows { x: frame.x, features, target: Some(truth), weights: None, texts: frame.texts };
-    let rows = rows.take(&known);
+    Ok(rows.take(&known))
+}
+
+fn evaluate(
+    out: &mut impl Write,
+    model: &std::path::Path,
+    inputs: &Inputs,
+    json: bool,
+    threads: Option<usize>,
+) -> Result<(), Failure> {
+    let fitted = file::load(model)?;
+    let ctx = terminal::context(fitted.header.seed, threads);
+    let rows = known_rows(&fitted, inputs)?;
     let data = rows.data()?;
     let x = data.batch().x;
     let predicted = fitted.predictions(&ctx, &x, &rows.texts)?;
     let truth = rows.target.as_ref().expect("just put in");
     let scores = score::scores(truth, &predicted, None)?;
     let confusion = score::confusion(truth, &predicted, None);
-    show::evaluation(out, data.shape().rows, &scores, confusion.as_deref(), &target.classes, json)?;
+    show::evaluation(out, data.shape().rows, &scores, confusion.as_deref(), fitted.classes(), json)?;
+    Ok(())
+}
+
+fn summary(
+    out: &mut impl Write,
+    model: &std::path::Path,
+    inputs: &Inputs,
+    level: f64,
+    json: bool,
+    threads: Option<usize>,
+) -> Result<(), Failure> {
+    let fitted = file::load(model)?;
+    let ctx = terminal::context(fitted.header.seed, threads);
+    let rows = known_rows(&fitted, inputs)?;
+    if rows.len() != fitted.header.rows {
+        let counts = format!("{} rows here, but the model was fitted on {}", rows.len(), fitted.header.rows);
+        return Err(Error::Data(format!("{counts}: a summary is about the rows of the fit")).into());
+    }
+    let found = fitted.inference(&ctx, &rows, level)?;
+    if json {
+        serde_json::to_writer_pretty(&mut *out, &found).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", found.table(&fitted.prepared_names()))?;
+    }
     Ok(())
 }
