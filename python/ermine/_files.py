@@ -123,17 +123,23 @@ class FittedModel:
 
     def prepare(self, X):
         """Raw rows as the model sees them: the columns `estimator.feature_names_in_`."""
-        return self._saved.prepare(self._raw(X))
+        return self._saved.prepare(*self._raw(X))
 
     def _output(self, X, output):
         from ._base import _threads
 
-        return self._saved.predict(self._raw(X), output, threads=_threads(None))
+        return self._saved.predict(*self._raw(X), output, threads=_threads(None))
 
     def _raw(self, X):
+        """Numbers of all columns, zero for text, and the documents of text columns."""
         columns = _columns(X, self._fields)
+        texts = [
+            (j, [_text(value) or "" for value in column.tolist()])
+            for j, (column, field) in enumerate(zip(columns, self._fields))
+            if field["kind"] == "text"
+        ]
         rows = np.column_stack([_numbers(column, field) for column, field in zip(columns, self._fields)])
-        return np.ascontiguousarray(rows)
+        return np.ascontiguousarray(rows), texts
 
     def __repr__(self):
         return f"<{self.header['model']} fitted on {self.header['rows']} rows of {len(self._fields)} columns>"
@@ -157,6 +163,8 @@ def _numbers(column, field):
     if kind == "category":
         codes = {level: float(code) for code, level in enumerate(field["levels"])}
         return np.array([codes.get(_text(value), np.nan) for value in column.tolist()])
+    if kind == "text":
+        return np.zeros(len(column))
     if kind == "boolean":
         known = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
         return np.array([known.get(str(_text(value)).lower(), np.nan) for value in column.tolist()])

@@ -121,3 +121,27 @@ def test_command_line_to_python_and_back(tmp_path):
     ours.save(tmp_path / "ours.ermine")
     said = pd.read_csv(io.StringIO(run("predict", "ours.ermine", "numbers.csv")))
     assert any(np.array_equal(said[column], ours.predict(X)) for column in said.columns)
+
+
+def test_text_and_dates_from_the_command_line(tmp_path):
+    rng = np.random.RandomState(0)
+    good = rng.rand(80) < 0.5
+    words = np.where(good, "fine lovely great place", "bad awful cold room")
+    frame = pd.DataFrame(
+        {
+            "said": [f"{w} {i % 7} times and more words {i * 37}" for i, w in enumerate(words)],
+            "day": pd.date_range("2024-01-01", periods=80).strftime("%Y-%m-%d"),
+            "size": rng.rand(80).round(3),
+            "liked": np.where(good, "yes", "no"),
+        }
+    )
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    program = command_line()
+    fit = ["fit", "data.csv", "--target", "liked", "--model", "LogisticRegression", "-o", "model.ermine"]
+    done = subprocess.run([program, *fit], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = subprocess.run([program, "predict", "model.ermine", "data.csv"], capture_output=True, text=True, cwd=tmp_path)
+    theirs = pd.read_csv(io.StringIO(said.stdout))
+    found = ermine.load(tmp_path / "model.ermine").predict(frame.assign(day=pd.to_datetime(frame["day"])))
+    assert (found == frame["liked"]).mean() > 0.9
+    assert any((theirs[column].astype(str) == found.astype(str)).all() for column in theirs.columns)

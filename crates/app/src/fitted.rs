@@ -140,8 +140,8 @@ impl Fitted {
     }
 
     /// Raw rows as the model sees them.
-    pub fn prepare(&self, ctx: &Ctx, x: &X) -> Result<Matrix> {
-        self.prepared(ctx, x, &Texts::default(), |x| Ok(x.to_matrix()))
+    pub fn prepare(&self, ctx: &Ctx, x: &X, texts: &Texts) -> Result<Matrix> {
+        self.prepared(ctx, x, texts, |x| Ok(x.to_matrix()))
     }
 
     /// What a linear model says about its population, on the rows it was fitted to.

@@ -338,3 +338,20 @@ fn help_and_completions() {
         assert!(output.status.success() && output.stdout.len() > 1000);
     }
 }
+
+#[test]
+fn a_summary_is_about_the_rows_of_the_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = fitted(folder.path(), &["--target", "body_mass_g", "--model", "LinearRegression"]);
+    let output = run(&["summary", model.to_str().unwrap(), "PENGUINS"]);
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for expected in ["(Intercept)", "flipper_length_mm", "Std. Error", "Adjusted R-squared", "degrees of freedom"] {
+        assert!(table.contains(expected), "{table}");
+    }
+    let few: String =
+        fs::read_to_string(penguins()).unwrap().lines().take(50).map(|line| line.to_string() + "\n").collect();
+    let output = run_with_input(&["summary", model.to_str().unwrap(), "-"], &few);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the rows of the fit"));
+}

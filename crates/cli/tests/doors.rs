@@ -32,7 +32,7 @@ fn the_command_line_fits_what_the_crate_fits() {
         assert!(output.status.success(), "{}: {message}", entry.name);
 
         let file = file::load(&path).unwrap();
-        let prepared = file.prepare(&Ctx::default(), &X::dense(&values, COLS).unwrap()).unwrap();
+        let prepared = file.prepare(&Ctx::default(), &X::dense(&values, COLS).unwrap(), &Default::default()).unwrap();
         let rows = Data::new(X::dense(&prepared.values, prepared.cols).unwrap());
         let rows = match entry.info.task {
             Task::Regression => rows.real(&real).unwrap(),

@@ -5,8 +5,11 @@ use crate::{
     convert::{Rows, failure, floats, object, values},
     output_named, run,
 };
-use ermine::{Ctx, FitLog};
-use ermine_app::{Fitted, file};
+use ermine::{Ctx, FitLog, X};
+use ermine_app::{
+    Fitted, file,
+    table::{Category, Column, Kind, MISSING, Table, Text},
+};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use std::path::PathBuf;
 
@@ -73,20 +76,74 @@ impl Saved {
         self.0.prepared_names()
     }
 
-    /// Raw rows as the model sees them.
-    fn prepare<'py>(&self, py: Python<'py>, x: Rows<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Raw rows as the model sees them; see [`Saved::predict`].
+    #[pyo3(signature = (x, texts))]
+    fn prepare<'py>(&self, py: Python<'py>, x: Rows<'py>, texts: Documents) -> PyResult<Bound<'py, PyAny>> {
         let fail = |error: ermine::Error| failure(error, None);
-        let out = self.0.prepare(&Ctx::default(), &x.view().map_err(fail)?).map_err(fail)?;
+        let x = x.view().map_err(fail)?;
+        let work = |ctx: &Ctx| {
+            let frame = self.0.frame(&self.table(&x, texts)?)?;
+            self.0.prepare(ctx, &X::dense(&frame.x.values, frame.x.cols.max(1))?, &frame.texts)
+        };
+        let out = run::apart(py, Ctx::default(), work)?.map_err(fail)?;
         floats(py, out.values, &[out.rows, out.cols])
     }
 
-    /// One output for raw rows: categories as codes, missing values as NaN.
-    #[pyo3(signature = (x, output, *, threads=1))]
-    fn predict<'py>(&self, py: Python<'py>, x: Rows<'py>, output: &str, threads: usize) -> PyResult<Bound<'py, PyAny>> {
+    /// One output for raw rows: categories as codes, dates as days, missing values as NaN; the documents of text columns beside them.
+    #[pyo3(signature = (x, texts, output, *, threads=1))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x: Rows<'py>,
+        texts: Documents,
+        output: &str,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let fail = |error: ermine::Error| failure(error, None);
         let (x, output) = (x.view().map_err(fail)?, output_named(output)?);
-        let ctx = Ctx::default().with_threads(threads);
-        let out = run::apart(py, ctx, |ctx| self.0.predict(ctx, &x, output))?.map_err(fail)?;
+        let work = |ctx: &Ctx| {
+            let frame = self.0.frame(&self.table(&x, texts)?)?;
+            self.0.predict_with(ctx, &X::dense(&frame.x.values, frame.x.cols.max(1))?, &frame.texts, output)
+        };
+        let out = run::apart(py, Ctx::default().with_threads(threads), work)?.map_err(fail)?;
         floats(py, out.values, &[out.rows, out.cols])
+    }
+}
+
+/// The text columns: number and documents, empty where they are missing.
+type Documents = Vec<(usize, Vec<String>)>;
+
+impl Saved {
+    /// The table that a file with these rows would be.
+    fn table(&self, x: &X, texts: Documents) -> ermine::Result<Table> {
+        let values = x.to_matrix();
+        let fields = &self.0.header.schema.columns;
+        if values.cols != fields.len() {
+            return Err(ermine::Error::shape("x", format!("{} columns", fields.len()), values.cols));
+        }
+        let column = |j: usize| (0..values.rows).map(|i| values[(i, j)]).collect::<Vec<f64>>();
+        let made = fields.iter().enumerate().map(|(j, field)| {
+            let made = match field.kind {
+                Kind::Number => Column::Number(column(j)),
+                Kind::Date => Column::Date(column(j)),
+                Kind::DateTime => Column::DateTime(column(j).into_iter().map(|days| days * 86_400.0).collect()),
+                Kind::Boolean => {
+                    Column::Boolean(column(j).into_iter().map(|v| (!v.is_nan()).then_some(v != 0.0)).collect())
+                }
+                Kind::Category => {
+                    let code = |v: f64| if v.is_nan() { MISSING } else { v as u32 };
+                    let codes = column(j).into_iter().map(code).collect();
+                    Column::Category(Category { codes, levels: field.levels.clone() })
+                }
+                Kind::Text => {
+                    let mut text = Text::default();
+                    let documents = texts.iter().find(|(at, _)| *at == j).map(|(_, documents)| documents);
+                    (0..values.rows).for_each(|i| text.push(documents.map_or("", |documents| &documents[i])));
+                    Column::Text(text)
+                }
+            };
+            (field.name.clone(), made)
+        });
+        Table::new(made.collect())
     }
 }
