@@ -412,19 +412,22 @@ impl<'a> Plan<'a> {
             None => None,
         };
         let mut notes = Vec::new();
+        let task_of = |target: &String| -> Result<Task> {
+            let column = &summary[schema.columns.iter().position(|field| field.name == *target).unwrap_or(0)];
+            Ok(match looks_like_classes(column, table.map(|table| table.column(target)).transpose()?) {
+                true => Task::Classification,
+                false => Task::Regression,
+            })
+        };
         let task = match (named, job.task, &job.target) {
             (Some(entry), _, _) => entry.info.task,
             (None, Some(task), _) => task,
             (None, None, None) => Task::Clustering,
-            (None, None, Some(target)) => {
-                let column = &summary[schema.columns.iter().position(|field| field.name == *target).unwrap_or(0)];
-                match looks_like_classes(column, table.map(|table| table.column(target)).transpose()?) {
-                    true => Task::Classification,
-                    false => Task::Regression,
-                }
-            }
+            (None, None, Some(target)) => task_of(target)?,
         };
-        if task.is_supervised() && job.target.is_none() {
+        // Some transformers learn from a target too.
+        let wants_target = task.is_supervised() || named.is_some_and(|entry| entry.info.supervised);
+        if wants_target && job.target.is_none() {
             return Err(Error::Data("no target: which column is to be predicted?".into())
                 .hint(format!("give one with --target; the columns are {}", schema.names().join(", "))));
         }
@@ -445,7 +448,7 @@ impl<'a> Plan<'a> {
         let entry = ermine::entry(&spec.name)?;
         let estimator = ermine::make(&spec)?;
 
-        let target = job.target.as_deref().filter(|_| task.is_supervised());
+        let target = job.target.as_ref().filter(|_| wants_target);
         if let (Some(name), None) = (&job.target, target) {
             notes.push(format!("{} takes no target: '{name}' is left out", entry.name));
         }
@@ -454,7 +457,10 @@ impl<'a> Plan<'a> {
         let (mut features, mut dropped) = choose_features(schema, summary, &not_features, table.is_some());
         let target = match target {
             None => None,
-            Some(name) => Some(target_column(name, task, schema, table, job)?),
+            Some(name) => {
+                let task = if task.is_supervised() { task } else { task_of(name)? };
+                Some(target_column(name, task, schema, table, job)?)
+            }
         };
         if let (Some(table), Some(target), true) = (table, &target, job.is_open(task)) {
             let found = look::look(table, &features, target, &job.keep, ctx)?;
@@ -524,9 +530,7 @@ impl<'a> Plan<'a> {
         };
         let target = match &self.target {
             None => None,
-            Some(target) if self.task == Task::Classification => {
-                Some(Encoded::with_names(table.column(&target.name)?, names))
-            }
+            Some(target) if !target.classes.is_empty() => Some(Encoded::with_names(table.column(&target.name)?, names)),
             Some(target) => Some(Encoded::real(&target.name, table.column(&target.name)?)?),
         };
         let weights = match &self.job.weights {
