@@ -30,8 +30,14 @@ __all__ = [
     "QuadraticDiscriminantAnalysis",
     "PCA",
     "TruncatedSVD",
+    "IncrementalPCA",
     "KMeans",
+    "MiniBatchKMeans",
     "GaussianMixture",
+    "BayesianGaussianMixture",
+    "CountMixture",
+    "DBSCAN",
+    "AgglomerativeClustering",
     "SVC",
     "NuSVC",
     "SVR",
@@ -48,6 +54,8 @@ __all__ = [
     "NearestNeighbors",
     "RadiusNeighborsClassifier",
     "RadiusNeighborsRegressor",
+    "MLPClassifier",
+    "MLPRegressor",
     "StandardScaler",
     "MinMaxScaler",
     "MaxAbsScaler",
@@ -81,6 +89,9 @@ __all__ = [
     "Binarizer",
     "VarianceThreshold",
     "SelectKBest",
+    "KNNImputer",
+    "SelectFromModel",
+    "RFE",
 ]
 
 MODULES = (
@@ -96,6 +107,7 @@ MODULES = (
     "mixture",
     "naive_bayes",
     "neighbors",
+    "neural_network",
     "preprocessing",
     "svm",
     "tree",
@@ -2256,6 +2268,78 @@ class TruncatedSVD(_base.Transforms, _base.Transformer):
         return self._fit(X, y, sample_weight, previous=self._warm())
 
 
+class IncrementalPCA(_base.Transforms, _base.Transformer):
+    """Projects onto the directions of most variance, of rows that come in parts.
+
+    Objective: ``min_V sum_i ||x_i - m - V V' (x_i - m)||^2, V'V = I``
+
+    Parameters
+    ----------
+    n_components : None or an integer of at least 1, default=None
+        How many components; as many as there are unless given.
+    whiten : bool, default=False
+        Whether components are brought to unit variance.
+    batch_size : None or an integer of at least 1, default=None
+        Kept for scikit-learn's signature: the result does not depend on how rows are cut, and blocks are chosen by
+        the shape.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    components_
+    explained_variance_
+    explained_variance_ratio_
+    singular_values_
+    mean_
+    n_components_
+    noise_variance_
+    var_
+    n_samples_seen_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.decomposition import IncrementalPCA
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = IncrementalPCA().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "IncrementalPCA"
+    _outputs = ('Transform', 'Inverse', 'Density')
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        whiten=False,
+        batch_size=None,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.n_components = n_components
+        self.whiten = whiten
+        self.batch_size = batch_size
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight)
+
+
 class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer):
     """Groups rows around k centres.
 
@@ -2335,6 +2419,94 @@ class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer):
         return self._fit(X, y, sample_weight, previous=self._warm())
 
 
+class MiniBatchKMeans(_base.Inertia, _base.Transforms, _base.Clusterer):
+    """Groups rows around k centres from small random batches.
+
+    Give the array `init` to start from centres of your own.
+
+    Objective: ``min_c sum_i min_k ||x_i - c_k||^2, by random batches``
+
+    Parameters
+    ----------
+    n_clusters : an integer of at least 1, default=8
+        How many clusters.
+    init : k-means++ | random, default='k-means++'
+        How the first centres are chosen, unless they are given as an array.
+    max_iter : an integer of at least 1, default=100
+        Most passes over the rows, in rows drawn.
+    batch_size : an integer of at least 1, default=1024
+        Rows of one batch.
+    tol : a number of at least 0, default=0.0
+        Stop when the smoothed squared move of the centres is below this share of the mean variance; 0 to leave it
+        out.
+    max_no_improvement : None or an integer of at least 1, default=10
+        Stop after this many steps without a better smoothed inertia; none to leave it out.
+    init_size : None or an integer of at least 1, default=None
+        Rows that the first centres are chosen from; three batches unless given.
+    n_init : auto or an integer of at least 1, default='auto'
+        How many starts are compared on those rows.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    cluster_centers_
+    inertia_
+    labels_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.cluster import MiniBatchKMeans
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MiniBatchKMeans(n_clusters=8).fit(X)
+    >>> model.labels_[:3]
+    """
+
+    _name = "MiniBatchKMeans"
+    _outputs = ('Cluster', 'Transform')
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        init='k-means++',
+        max_iter=100,
+        batch_size=1024,
+        tol=0.0,
+        max_no_improvement=10,
+        init_size=None,
+        n_init='auto',
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.tol = tol
+        self.max_no_improvement = max_no_improvement
+        self.init_size = init_size
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
 class GaussianMixture(_base.Density):
     """Describes rows as coming from several normal densities: soft clusters and a density in one.
 
@@ -2356,6 +2528,12 @@ class GaussianMixture(_base.Density):
         How many starts; the best result is kept.
     init_params : kmeans | k-means++ | random | random_from_data, default='kmeans'
         How the first responsibilities are chosen.
+    weights_init : None, default=None
+        Shares of the components to start from, as an array.
+    means_init : None, default=None
+        Means to start from, as an array of components x columns.
+    precisions_init : None, default=None
+        Inverse covariances to start from, as an array shaped by `covariance_type`.
     random_state : int | numpy.random.RandomState | None, default=None
         The seed. An integer makes the result the same in every run, on any number of threads.
     n_jobs : int | None, default=None
@@ -2399,6 +2577,9 @@ class GaussianMixture(_base.Density):
         max_iter=100,
         n_init=1,
         init_params='kmeans',
+        weights_init=None,
+        means_init=None,
+        precisions_init=None,
         random_state=None,
         n_jobs=None,
         verbose=0,
@@ -2410,6 +2591,9 @@ class GaussianMixture(_base.Density):
         self.max_iter = max_iter
         self.n_init = n_init
         self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -2417,6 +2601,327 @@ class GaussianMixture(_base.Density):
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows."""
         return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class BayesianGaussianMixture(_base.Density):
+    """Describes rows as coming from several normal densities, with as many of the components as the rows need.
+
+    Objective: ``max_q E_q[ln p(x, z, pi, m, L)] - E_q[ln q(z) q(pi) q(m, L)]``
+
+    Parameters
+    ----------
+    n_components : an integer of at least 1, default=1
+        Most components.
+    covariance_type : full | tied | diag | spherical, default='full'
+        Which covariances they have.
+    tol : a number of at least 0, default=0.001
+        Stop when a pass gains less of the lower bound.
+    reg_covar : a number of at least 0, default=1e-06
+        Added to every variance.
+    max_iter : an integer of at least 1, default=100
+        Most passes of one start.
+    n_init : an integer of at least 1, default=1
+        How many starts; the best result is kept.
+    init_params : kmeans | k-means++ | random | random_from_data, default='kmeans'
+        How the first responsibilities are chosen.
+    weight_concentration_prior_type : dirichlet_process | dirichlet_distribution, default='dirichlet_process'
+        What is believed of the shares of the components.
+    weight_concentration_prior : None or a number above 0, default=None
+        How many rows each component has beforehand: less gives fewer components. One over their number unless
+        given.
+    mean_precision_prior : None or a number above 0, default=None
+        How many rows the prior mean stands for; 1 unless given.
+    mean_prior : None, default=None
+        Where means are believed to be, as an array; the mean of the rows unless given.
+    degrees_of_freedom_prior : None or a number above 0, default=None
+        How many rows the prior covariance stands for, more than the columns less one; the columns unless given.
+    covariance_prior : None, default=None
+        What covariances are believed to be, as an array shaped by `covariance_type`; the covariance of the rows
+        unless given.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    weights_
+    means_
+    covariances_
+    precisions_
+    precisions_cholesky_
+    weight_concentration_
+    mean_precision_
+    degrees_of_freedom_
+    weight_concentration_prior_
+    mean_precision_prior_
+    mean_prior_
+    degrees_of_freedom_prior_
+    covariance_prior_
+    lower_bound_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.mixture import BayesianGaussianMixture
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BayesianGaussianMixture(n_components=1).fit(X)
+    >>> model.score_samples(X[:3])
+    """
+
+    _name = "BayesianGaussianMixture"
+    _outputs = ('Cluster', 'Probability', 'Density')
+
+    def __init__(
+        self,
+        *,
+        n_components=1,
+        covariance_type='full',
+        tol=0.001,
+        reg_covar=1e-06,
+        max_iter=100,
+        n_init=1,
+        init_params='kmeans',
+        weight_concentration_prior_type='dirichlet_process',
+        weight_concentration_prior=None,
+        mean_precision_prior=None,
+        mean_prior=None,
+        degrees_of_freedom_prior=None,
+        covariance_prior=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weight_concentration_prior_type = weight_concentration_prior_type
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.mean_prior = mean_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class CountMixture(_base.Density):
+    """Finds groups among rows of yes and no, or of counts such as words: soft clusters and a density in one.
+
+    Objective: ``max sum_i ln sum_k pi_k prod_j theta_kj^x_ij (1 - theta_kj)^(1 - x_ij)``
+
+    Parameters
+    ----------
+    n_components : an integer of at least 1, default=2
+        How many components.
+    family : bernoulli | multinomial, default='bernoulli'
+        What a column is.
+    alpha : a number above 0, default=1.0
+        Count that is added to every column of every component.
+    tol : a number of at least 0, default=0.0001
+        Stop when a pass gains less of the objective, a mean over the rows.
+    max_iter : an integer of at least 1, default=200
+        Most passes of one start.
+    n_init : an integer of at least 1, default=1
+        How many starts; the best result is kept.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    weights_
+    probabilities_
+    lower_bound_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.mixture import CountMixture
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = CountMixture(n_components=2).fit(X)
+    >>> model.score_samples(X[:3])
+    """
+
+    _name = "CountMixture"
+    _outputs = ('Cluster', 'Probability', 'Density')
+
+    def __init__(
+        self,
+        *,
+        n_components=2,
+        family='bernoulli',
+        alpha=1.0,
+        tol=0.0001,
+        max_iter=200,
+        n_init=1,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.n_components = n_components
+        self.family = family
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class DBSCAN(_base.Clusterer):
+    """Groups rows that lie densely, of any shape, and leaves out what lies alone.
+
+    Objective: ``connected parts of the core rows, |N_eps(x)| >= min_samples``
+
+    Parameters
+    ----------
+    eps : a number above 0, default=0.5
+        Rows within this distance are neighbours.
+    min_samples : a number above 0, default=5.0
+        Weight of the neighbours, itself included, from which on a row is core.
+    metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='euclidean'
+        How far apart two rows are.
+    p : None or a number above 0, default=None
+        Power of the metric minkowski; 2 unless given.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    algorithm, leaf_size : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    core_sample_indices_
+    components_
+    labels_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.cluster import DBSCAN
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = DBSCAN(eps=0.5).fit(X)
+    >>> model.labels_[:3]
+    """
+
+    _name = "DBSCAN"
+    _outputs = ('Cluster',)
+
+    def __init__(
+        self,
+        eps=0.5,
+        *,
+        min_samples=5.0,
+        metric='euclidean',
+        p=None,
+        n_jobs=None,
+        algorithm='auto',
+        leaf_size=30,
+    ):
+        self.eps = eps
+        self.min_samples = min_samples
+        self.metric = metric
+        self.p = p
+        self.n_jobs = n_jobs
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class AgglomerativeClustering(_base.Clusterer):
+    """Merges the nearest clusters, from single rows up, and keeps the tree of merges.
+
+    Objective: ``merge argmin_{A,B} d(A, B) until n_clusters are left``
+
+    Parameters
+    ----------
+    n_clusters : None or an integer of at least 1, default=2
+        How many clusters to stop at; none when `distance_threshold` is given.
+    linkage : ward | complete | average | single, default='ward'
+        How far apart two clusters are.
+    distance_threshold : None or a number of at least 0, default=None
+        Clusters this far apart or farther do not merge.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    memory : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    n_clusters_
+    n_leaves_
+    children_
+    distances_
+    labels_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.cluster import AgglomerativeClustering
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AgglomerativeClustering(n_clusters=2).fit(X)
+    >>> model.labels_[:3]
+    """
+
+    _name = "AgglomerativeClustering"
+    _outputs = ('Cluster',)
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        linkage='ward',
+        distance_threshold=None,
+        n_jobs=None,
+        memory=None,
+    ):
+        self.n_clusters = n_clusters
+        self.linkage = linkage
+        self.distance_threshold = distance_threshold
+        self.n_jobs = n_jobs
+        self.memory = memory
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit(X, y, None, previous=self._warm())
 
 
 class SVC(_base.Classifier):
@@ -3712,6 +4217,350 @@ class RadiusNeighborsRegressor(_base.Regressor):
     def fit(self, X, y):
         """Fit to rows and their target."""
         return self._fit(X, y, None, previous=self._warm())
+
+
+class MLPClassifier(_base.Classifier):
+    """A network of layers for classes, trained by backpropagation on minibatches.
+
+    ``` use ermine::{Ctx, Data, Estimator, Model, Output, X, neural::{MLPClassifier, optimiser::Solver}}; //
+    Exclusive or: no straight line separates it. let x = [0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]; let data =
+    Data::new(X::dense(&x, 2)?).classes(&[0, 1, 1, 0], 2)?; let network = MLPClassifier { hidden_layer_sizes:
+    vec![8], solver: Solver::Lbfgs, ..Default::default() }; let fit = network.fit(&data, &Ctx::new(1))?; let mut
+    class = [0.0; 4]; fit.model.predict(&X::dense(&x, 2)?, Output::Class, &mut class)?; assert_eq!(class, [0.0, 1.0,
+    1.0, 0.0]); # Ok::<(), ermine::Error>(()) ```
+
+    Objective: ``min_w mean_i -ln p_{y_i}(x_i) + alpha / (2 n) ||W||^2, p the softmax of a network``
+
+    Parameters
+    ----------
+    hidden_layer_sizes : a list, each an integer of at least 1, default=(100,)
+        Units of each hidden layer.
+    activation : relu | leaky_relu | logistic | tanh | softplus | gelu | identity, default='relu'
+        What a hidden unit makes of its input.
+    solver : lbfgs | sgd | adam | adamw, default='adam'
+        How weights follow their gradient.
+    alpha : a number of at least 0, default=0.0001
+        Strength of the L2 penalty on the weights, alpha / 2 times their squares, shared by the rows of a minibatch;
+        with adamw the share of the weights that each step of length one takes away.
+    batch_size : auto or an integer of at least 1, default='auto'
+        Rows of a minibatch; auto is 200, or all if there are fewer. Not for lbfgs.
+    learning_rate : constant | invscaling | adaptive | cosine, default='constant'
+        How the step length changes.
+    learning_rate_init : a number above 0, default=0.001
+        First step length.
+    power_t : a number, default=0.5
+        Exponent of the schedule invscaling.
+    max_iter : an integer of at least 1, default=200
+        Most epochs, or steps of lbfgs.
+    shuffle : bool, default=True
+        Whether to shuffle the rows before each epoch.
+    tol : a number of at least 0, default=0.0001
+        Stop when the loss (or the held-out score) improves by less in `n_iter_no_change` epochs; for lbfgs, when no
+        component of the gradient is larger.
+    momentum : a number of at least 0 and at most 1, default=0.9
+        Share of the last step that is kept, for sgd.
+    nesterovs_momentum : bool, default=True
+        Whether momentum looks ahead, for sgd.
+    early_stopping : bool, default=False
+        Whether to hold out rows, stop when their score stops rising, and keep the weights that had the best.
+    validation_fraction : a number above 0 and below 1, default=0.1
+        Share of the rows held out.
+    beta_1 : a number of at least 0 and below 1, default=0.9
+        Decay of the first moment, for adam and adamw.
+    beta_2 : a number of at least 0 and below 1, default=0.999
+        Decay of the second moment, for adam and adamw.
+    epsilon : a number above 0, default=1e-08
+        Keeps steps of adam and adamw finite.
+    n_iter_no_change : an integer of at least 1, default=10
+        Epochs without improvement before stopping.
+    init : glorot | he, default='glorot'
+        How wide the weights start.
+    dropout : a number of at least 0 and below 1, default=0.0
+        Share of hidden units left out in each step, at random. Not for lbfgs.
+    batch_norm : bool, default=False
+        Whether to normalise the input of hidden units over each block of a minibatch. Not for lbfgs.
+    clip_norm : None or a number above 0, default=None
+        Longest gradient; longer ones are shortened to it. Not for lbfgs.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the model that is there.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose, max_fun : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coefs_
+    intercepts_
+    n_layers_
+    n_outputs_
+    n_iter_
+    t_
+    loss_
+    loss_curve_
+    out_activation_
+    best_loss_
+    classes_
+    n_features_in_
+    feature_names_in_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.neural_network import MLPClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MLPClassifier(alpha=0.0001).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "MLPClassifier"
+    _outputs = ('Class', 'Probability')
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(100,),
+        activation='relu',
+        *,
+        solver='adam',
+        alpha=0.0001,
+        batch_size='auto',
+        learning_rate='constant',
+        learning_rate_init=0.001,
+        power_t=0.5,
+        max_iter=200,
+        shuffle=True,
+        tol=0.0001,
+        momentum=0.9,
+        nesterovs_momentum=True,
+        early_stopping=False,
+        validation_fraction=0.1,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-08,
+        n_iter_no_change=10,
+        init='glorot',
+        dropout=0.0,
+        batch_norm=False,
+        clip_norm=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+        max_fun=15000,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.tol = tol
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.init = init
+        self.dropout = dropout
+        self.batch_norm = batch_norm
+        self.clip_norm = clip_norm
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.max_fun = max_fun
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight, classes)
+
+
+class MLPRegressor(_base.Regressor):
+    """A network of layers for one or several numbers, trained by backpropagation on minibatches.
+
+    Objective: ``min_w mean_i loss(y_i, s(x_i)) + alpha / (2 n) ||W||^2, s the scores of a network``
+
+    Parameters
+    ----------
+    loss : squared_error | huber | poisson, default='squared_error'
+        What a wrong number costs.
+    hidden_layer_sizes : a list, each an integer of at least 1, default=(100,)
+        Units of each hidden layer.
+    activation : relu | leaky_relu | logistic | tanh | softplus | gelu | identity, default='relu'
+        What a hidden unit makes of its input.
+    huber_delta : a number above 0, default=1.0
+        Error up to which the Huber loss is squared.
+    solver : lbfgs | sgd | adam | adamw, default='adam'
+        How weights follow their gradient.
+    alpha : a number of at least 0, default=0.0001
+        Strength of the L2 penalty on the weights, alpha / 2 times their squares, shared by the rows of a minibatch;
+        with adamw the share of the weights that each step of length one takes away.
+    batch_size : auto or an integer of at least 1, default='auto'
+        Rows of a minibatch; auto is 200, or all if there are fewer. Not for lbfgs.
+    learning_rate : constant | invscaling | adaptive | cosine, default='constant'
+        How the step length changes.
+    learning_rate_init : a number above 0, default=0.001
+        First step length.
+    power_t : a number, default=0.5
+        Exponent of the schedule invscaling.
+    max_iter : an integer of at least 1, default=200
+        Most epochs, or steps of lbfgs.
+    shuffle : bool, default=True
+        Whether to shuffle the rows before each epoch.
+    tol : a number of at least 0, default=0.0001
+        Stop when the loss (or the held-out score) improves by less in `n_iter_no_change` epochs; for lbfgs, when no
+        component of the gradient is larger.
+    momentum : a number of at least 0 and at most 1, default=0.9
+        Share of the last step that is kept, for sgd.
+    nesterovs_momentum : bool, default=True
+        Whether momentum looks ahead, for sgd.
+    early_stopping : bool, default=False
+        Whether to hold out rows, stop when their score stops rising, and keep the weights that had the best.
+    validation_fraction : a number above 0 and below 1, default=0.1
+        Share of the rows held out.
+    beta_1 : a number of at least 0 and below 1, default=0.9
+        Decay of the first moment, for adam and adamw.
+    beta_2 : a number of at least 0 and below 1, default=0.999
+        Decay of the second moment, for adam and adamw.
+    epsilon : a number above 0, default=1e-08
+        Keeps steps of adam and adamw finite.
+    n_iter_no_change : an integer of at least 1, default=10
+        Epochs without improvement before stopping.
+    init : glorot | he, default='glorot'
+        How wide the weights start.
+    dropout : a number of at least 0 and below 1, default=0.0
+        Share of hidden units left out in each step, at random. Not for lbfgs.
+    batch_norm : bool, default=False
+        Whether to normalise the input of hidden units over each block of a minibatch. Not for lbfgs.
+    clip_norm : None or a number above 0, default=None
+        Longest gradient; longer ones are shortened to it. Not for lbfgs.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the model that is there.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose, max_fun : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    coefs_
+    intercepts_
+    n_layers_
+    n_outputs_
+    n_iter_
+    t_
+    loss_
+    loss_curve_
+    out_activation_
+    best_loss_
+    n_features_in_
+    feature_names_in_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.neural_network import MLPRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = MLPRegressor(alpha=0.0001).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "MLPRegressor"
+    _outputs = ('Value',)
+
+    def __init__(
+        self,
+        loss='squared_error',
+        hidden_layer_sizes=(100,),
+        activation='relu',
+        *,
+        huber_delta=1.0,
+        solver='adam',
+        alpha=0.0001,
+        batch_size='auto',
+        learning_rate='constant',
+        learning_rate_init=0.001,
+        power_t=0.5,
+        max_iter=200,
+        shuffle=True,
+        tol=0.0001,
+        momentum=0.9,
+        nesterovs_momentum=True,
+        early_stopping=False,
+        validation_fraction=0.1,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-08,
+        n_iter_no_change=10,
+        init='glorot',
+        dropout=0.0,
+        batch_norm=False,
+        clip_norm=None,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        verbose=False,
+        max_fun=15000,
+    ):
+        self.loss = loss
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.huber_delta = huber_delta
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.tol = tol
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.n_iter_no_change = n_iter_no_change
+        self.init = init
+        self.dropout = dropout
+        self.batch_norm = batch_norm
+        self.clip_norm = clip_norm
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.max_fun = max_fun
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Go on from what was learnt so far with more rows."""
+        return self._resume(X, y, sample_weight)
 
 
 class StandardScaler(_base.OneToOne, _base.Transformer):
@@ -6092,6 +6941,193 @@ class SelectKBest(_base.Transforms, _base.Transformer):
     ):
         self.k = k
         self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class KNNImputer(_base.Transforms, _base.Transformer):
+    """Replaces a missing value by the mean of the nearest rows that have it.
+
+    Objective: ``z_j = x_j, or the mean of x_j over the nearest rows that have it``
+
+    Parameters
+    ----------
+    n_neighbors : an integer of at least 1, default=5
+        How many neighbours.
+    weights : uniform | distance, default='uniform'
+        How they count.
+    add_indicator : bool, default=False
+        Whether to append a column of 0 and 1 for each column with missing values.
+    keep_empty_features : bool, default=False
+        Whether to keep a column that has no value at all, filled with 0.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    copy : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    indicator_features_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.impute import KNNImputer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KNNImputer(n_neighbors=5).fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "KNNImputer"
+    _outputs = ('Transform',)
+
+    def __init__(
+        self,
+        *,
+        n_neighbors=5,
+        weights='uniform',
+        add_indicator=False,
+        keep_empty_features=False,
+        n_jobs=None,
+        copy=True,
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.n_jobs = n_jobs
+        self.copy = copy
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit(X, y, None, previous=self._warm())
+
+
+class SelectFromModel(_base.Transforms, _base.Transformer):
+    """Keeps the columns that a model gives at least a threshold of importance.
+
+    Objective: ``keep j with importance_j(model fitted on x, y) >= threshold``
+
+    Parameters
+    ----------
+    estimator : None or a model, as Name(parameter=value, ...), default=None
+        The model that is asked; none for logistic regression or ridge regression.
+    threshold : mean | median or a number of at least 0, default='mean'
+        Importance that a column must have.
+    max_features : None or an integer of at least 1, default=None
+        Most columns to keep, the most important ones; none for no limit.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    importances_
+    support_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.feature_selection import SelectFromModel
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SelectFromModel().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "SelectFromModel"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        threshold='mean',
+        max_features=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.estimator = estimator
+        self.threshold = threshold
+        self.max_features = max_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit(X, y, sample_weight, previous=self._warm())
+
+
+class RFE(_base.Transforms, _base.Transformer):
+    """Leaves out the least important columns, fits again, and so on until few enough are left.
+
+    Objective: ``while |J| > k: J without its least important columns by a model fitted on x_J, y``
+
+    Parameters
+    ----------
+    estimator : None or a model, as Name(parameter=value, ...), default=None
+        The model that is asked; none for logistic regression or ridge regression.
+    n_features_to_select : None or a number above 0, default=None
+        How many columns to keep; below 1 a share, none for half of them.
+    step : a number above 0, default=1.0
+        How many columns leave at a time; below 1 a share of all.
+    random_state : int | numpy.random.RandomState | None, default=None
+        The seed. An integer makes the result the same in every run, on any number of threads.
+    n_jobs : int | None, default=None
+        How many threads; None and -1 use all cores.
+    verbose : any
+        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+
+    Attributes
+    ----------
+    ranking_
+    support_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.feature_selection import RFE
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RFE().fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "RFE"
+    _outputs = ('Transform', 'Inverse')
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        n_features_to_select=None,
+        step=1.0,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.n_features_to_select = n_features_to_select
+        self.step = step
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X, y, sample_weight=None):
         """Fit to rows and their target."""

@@ -1005,6 +1005,43 @@ class TruncatedSVD(Estimator):
     def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
     def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
 
+class IncrementalPCA(Estimator):
+    components_: Any
+    explained_variance_: Any
+    explained_variance_ratio_: Any
+    singular_values_: Any
+    mean_: Any
+    n_components_: Any
+    noise_variance_: Any
+    var_: Any
+    n_samples_seen_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_components: int | None
+    whiten: bool
+    batch_size: int | None
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        n_components: int | None = ...,
+        *,
+        whiten: bool = ...,
+        batch_size: int | None = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def score_samples(self, X: ArrayLike) -> np.ndarray: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
 class KMeans(Estimator):
     cluster_centers_: Any
     inertia_: Any
@@ -1045,6 +1082,48 @@ class KMeans(Estimator):
     def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: Any = None) -> float: ...
 
+class MiniBatchKMeans(Estimator):
+    cluster_centers_: Any
+    inertia_: Any
+    labels_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_clusters: int
+    init: Literal["k-means++", "random"] | ArrayLike
+    max_iter: int
+    batch_size: int
+    tol: float
+    max_no_improvement: int | None
+    init_size: int | None
+    n_init: Literal["auto"] | ArrayLike | int
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        n_clusters: int = ...,
+        *,
+        init: Literal["k-means++", "random"] | ArrayLike = ...,
+        max_iter: int = ...,
+        batch_size: int = ...,
+        tol: float = ...,
+        max_no_improvement: int | None = ...,
+        init_size: int | None = ...,
+        n_init: Literal["auto"] | ArrayLike | int = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
 class GaussianMixture(Estimator):
     weights_: Any
     means_: Any
@@ -1062,6 +1141,9 @@ class GaussianMixture(Estimator):
     max_iter: int
     n_init: int
     init_params: Literal["kmeans", "k-means++", "random", "random_from_data"]
+    weights_init: None
+    means_init: None
+    precisions_init: None
     random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
     verbose: Any
@@ -1075,6 +1157,9 @@ class GaussianMixture(Estimator):
         max_iter: int = ...,
         n_init: int = ...,
         init_params: Literal["kmeans", "k-means++", "random", "random_from_data"] = ...,
+        weights_init: None = ...,
+        means_init: None = ...,
+        precisions_init: None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
         verbose: Any = ...,
@@ -1085,6 +1170,157 @@ class GaussianMixture(Estimator):
     def score_samples(self, X: ArrayLike) -> np.ndarray: ...
     def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
+class BayesianGaussianMixture(Estimator):
+    weights_: Any
+    means_: Any
+    covariances_: Any
+    precisions_: Any
+    precisions_cholesky_: Any
+    weight_concentration_: Any
+    mean_precision_: Any
+    degrees_of_freedom_: Any
+    weight_concentration_prior_: Any
+    mean_precision_prior_: Any
+    mean_prior_: Any
+    degrees_of_freedom_prior_: Any
+    covariance_prior_: Any
+    lower_bound_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_components: int
+    covariance_type: Literal["full", "tied", "diag", "spherical"]
+    tol: float
+    reg_covar: float
+    max_iter: int
+    n_init: int
+    init_params: Literal["kmeans", "k-means++", "random", "random_from_data"]
+    weight_concentration_prior_type: Literal["dirichlet_process", "dirichlet_distribution"]
+    weight_concentration_prior: float | None
+    mean_precision_prior: float | None
+    mean_prior: None
+    degrees_of_freedom_prior: float | None
+    covariance_prior: None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        *,
+        n_components: int = ...,
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = ...,
+        tol: float = ...,
+        reg_covar: float = ...,
+        max_iter: int = ...,
+        n_init: int = ...,
+        init_params: Literal["kmeans", "k-means++", "random", "random_from_data"] = ...,
+        weight_concentration_prior_type: Literal["dirichlet_process", "dirichlet_distribution"] = ...,
+        weight_concentration_prior: float | None = ...,
+        mean_precision_prior: float | None = ...,
+        mean_prior: None = ...,
+        degrees_of_freedom_prior: float | None = ...,
+        covariance_prior: None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score_samples(self, X: ArrayLike) -> np.ndarray: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
+class CountMixture(Estimator):
+    weights_: Any
+    probabilities_: Any
+    lower_bound_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_components: int
+    family: Literal["bernoulli", "multinomial"]
+    alpha: float
+    tol: float
+    max_iter: int
+    n_init: int
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        n_components: int = ...,
+        family: Literal["bernoulli", "multinomial"] = ...,
+        alpha: float = ...,
+        tol: float = ...,
+        max_iter: int = ...,
+        n_init: int = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score_samples(self, X: ArrayLike) -> np.ndarray: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
+class DBSCAN(Estimator):
+    core_sample_indices_: Any
+    components_: Any
+    labels_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    eps: float
+    min_samples: float
+    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    p: float | None
+    n_jobs: int | None
+    algorithm: Any
+    leaf_size: Any
+    def __init__(
+        self,
+        eps: float = ...,
+        *,
+        min_samples: float = ...,
+        metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        p: float | None = ...,
+        n_jobs: int | None = ...,
+        algorithm: Any = ...,
+        leaf_size: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
+
+class AgglomerativeClustering(Estimator):
+    n_clusters_: Any
+    n_leaves_: Any
+    children_: Any
+    distances_: Any
+    labels_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_clusters: int | None
+    linkage: Literal["ward", "complete", "average", "single"]
+    distance_threshold: float | None
+    n_jobs: int | None
+    memory: Any
+    def __init__(
+        self,
+        n_clusters: int | None = ...,
+        *,
+        linkage: Literal["ward", "complete", "average", "single"] = ...,
+        distance_threshold: float | None = ...,
+        n_jobs: int | None = ...,
+        memory: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
 
 class SVC(Estimator):
     support_: Any
@@ -1661,6 +1897,169 @@ class RadiusNeighborsRegressor(Estimator):
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class MLPClassifier(Estimator):
+    coefs_: Any
+    intercepts_: Any
+    n_layers_: Any
+    n_outputs_: Any
+    n_iter_: Any
+    t_: Any
+    loss_: Any
+    loss_curve_: Any
+    out_activation_: Any
+    best_loss_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    hidden_layer_sizes: Sequence[Any]
+    activation: Literal["relu", "leaky_relu", "logistic", "tanh", "softplus", "gelu", "identity"]
+    solver: Literal["lbfgs", "sgd", "adam", "adamw"]
+    alpha: float
+    batch_size: Literal["auto"] | int
+    learning_rate: Literal["constant", "invscaling", "adaptive", "cosine"]
+    learning_rate_init: float
+    power_t: float
+    max_iter: int
+    shuffle: bool
+    tol: float
+    momentum: float
+    nesterovs_momentum: bool
+    early_stopping: bool
+    validation_fraction: float
+    beta_1: float
+    beta_2: float
+    epsilon: float
+    n_iter_no_change: int
+    init: Literal["glorot", "he"] | ArrayLike
+    dropout: float
+    batch_norm: bool
+    clip_norm: float | None
+    warm_start: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    max_fun: Any
+    def __init__(
+        self,
+        hidden_layer_sizes: Sequence[Any] = ...,
+        activation: Literal["relu", "leaky_relu", "logistic", "tanh", "softplus", "gelu", "identity"] = ...,
+        *,
+        solver: Literal["lbfgs", "sgd", "adam", "adamw"] = ...,
+        alpha: float = ...,
+        batch_size: Literal["auto"] | int = ...,
+        learning_rate: Literal["constant", "invscaling", "adaptive", "cosine"] = ...,
+        learning_rate_init: float = ...,
+        power_t: float = ...,
+        max_iter: int = ...,
+        shuffle: bool = ...,
+        tol: float = ...,
+        momentum: float = ...,
+        nesterovs_momentum: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        beta_1: float = ...,
+        beta_2: float = ...,
+        epsilon: float = ...,
+        n_iter_no_change: int = ...,
+        init: Literal["glorot", "he"] | ArrayLike = ...,
+        dropout: float = ...,
+        batch_norm: bool = ...,
+        clip_norm: float | None = ...,
+        warm_start: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+        max_fun: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class MLPRegressor(Estimator):
+    coefs_: Any
+    intercepts_: Any
+    n_layers_: Any
+    n_outputs_: Any
+    n_iter_: Any
+    t_: Any
+    loss_: Any
+    loss_curve_: Any
+    out_activation_: Any
+    best_loss_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    loss: Literal["squared_error", "huber", "poisson"]
+    hidden_layer_sizes: Sequence[Any]
+    activation: Literal["relu", "leaky_relu", "logistic", "tanh", "softplus", "gelu", "identity"]
+    huber_delta: float
+    solver: Literal["lbfgs", "sgd", "adam", "adamw"]
+    alpha: float
+    batch_size: Literal["auto"] | int
+    learning_rate: Literal["constant", "invscaling", "adaptive", "cosine"]
+    learning_rate_init: float
+    power_t: float
+    max_iter: int
+    shuffle: bool
+    tol: float
+    momentum: float
+    nesterovs_momentum: bool
+    early_stopping: bool
+    validation_fraction: float
+    beta_1: float
+    beta_2: float
+    epsilon: float
+    n_iter_no_change: int
+    init: Literal["glorot", "he"] | ArrayLike
+    dropout: float
+    batch_norm: bool
+    clip_norm: float | None
+    warm_start: bool
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    max_fun: Any
+    def __init__(
+        self,
+        loss: Literal["squared_error", "huber", "poisson"] = ...,
+        hidden_layer_sizes: Sequence[Any] = ...,
+        activation: Literal["relu", "leaky_relu", "logistic", "tanh", "softplus", "gelu", "identity"] = ...,
+        *,
+        huber_delta: float = ...,
+        solver: Literal["lbfgs", "sgd", "adam", "adamw"] = ...,
+        alpha: float = ...,
+        batch_size: Literal["auto"] | int = ...,
+        learning_rate: Literal["constant", "invscaling", "adaptive", "cosine"] = ...,
+        learning_rate_init: float = ...,
+        power_t: float = ...,
+        max_iter: int = ...,
+        shuffle: bool = ...,
+        tol: float = ...,
+        momentum: float = ...,
+        nesterovs_momentum: bool = ...,
+        early_stopping: bool = ...,
+        validation_fraction: float = ...,
+        beta_1: float = ...,
+        beta_2: float = ...,
+        epsilon: float = ...,
+        n_iter_no_change: int = ...,
+        init: Literal["glorot", "he"] | ArrayLike = ...,
+        dropout: float = ...,
+        batch_norm: bool = ...,
+        clip_norm: float | None = ...,
+        warm_start: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
+        max_fun: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -2700,6 +3099,89 @@ class SelectKBest(Estimator):
         *,
         k: Literal["all"] | int = ...,
         n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class KNNImputer(Estimator):
+    indicator_features_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_neighbors: int
+    weights: Literal["uniform", "distance"]
+    add_indicator: bool
+    keep_empty_features: bool
+    n_jobs: int | None
+    copy: Any
+    def __init__(
+        self,
+        *,
+        n_neighbors: int = ...,
+        weights: Literal["uniform", "distance"] = ...,
+        add_indicator: bool = ...,
+        keep_empty_features: bool = ...,
+        n_jobs: int | None = ...,
+        copy: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+
+class SelectFromModel(Estimator):
+    importances_: Any
+    support_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimator: BaseEstimator | None | None
+    threshold: Literal["mean", "median"] | float
+    max_features: int | None
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        estimator: BaseEstimator | None | None = ...,
+        *,
+        threshold: Literal["mean", "median"] | float = ...,
+        max_features: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class RFE(Estimator):
+    ranking_: Any
+    support_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    estimator: BaseEstimator | None | None
+    n_features_to_select: float | None
+    step: float
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
+    verbose: Any
+    def __init__(
+        self,
+        estimator: BaseEstimator | None | None = ...,
+        *,
+        n_features_to_select: float | None = ...,
+        step: float = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
+        verbose: Any = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...

@@ -2,8 +2,14 @@
 
 from ._models import (
     KMeans,
+    MiniBatchKMeans,
+    DBSCAN,
+    AgglomerativeClustering,
 )
 
 __all__ = [
     "KMeans",
+    "MiniBatchKMeans",
+    "DBSCAN",
+    "AgglomerativeClustering",
 ]

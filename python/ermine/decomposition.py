@@ -3,11 +3,13 @@
 from ._models import (
     PCA,
     TruncatedSVD,
+    IncrementalPCA,
     KernelPCA,
 )
 
 __all__ = [
     "PCA",
     "TruncatedSVD",
+    "IncrementalPCA",
     "KernelPCA",
 ]

@@ -3,9 +3,13 @@
 from ._models import (
     VarianceThreshold,
     SelectKBest,
+    SelectFromModel,
+    RFE,
 )
 
 __all__ = [
     "VarianceThreshold",
     "SelectKBest",
+    "SelectFromModel",
+    "RFE",
 ]

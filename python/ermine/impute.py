@@ -2,8 +2,10 @@
 
 from ._models import (
     SimpleImputer,
+    KNNImputer,
 )
 
 __all__ = [
     "SimpleImputer",
+    "KNNImputer",
 ]

@@ -2,8 +2,12 @@
 
 from ._models import (
     GaussianMixture,
+    BayesianGaussianMixture,
+    CountMixture,
 )
 
 __all__ = [
     "GaussianMixture",
+    "BayesianGaussianMixture",
+    "CountMixture",
 ]
