@@ -185,6 +185,7 @@ class Estimator(BaseEstimator):
                 else:
                     value = value.toarray() if sp.issparse(value) else value
                     start = np.array(value, dtype=np.float64, order="C", ndmin=2, copy=None)
+                    start = start.reshape(-1, start.shape[-1])  # a matrix for each component: one under another
                     starts.append((name, start))
                     continue
             if value is None and _has(forms, "Model") and not _has(forms, "None"):

@@ -59,9 +59,8 @@ impl Estimator for QuadraticDiscriminantAnalysis {
         let weights: Vec<f64> = grams.iter().map(|gram| gram.weight).collect();
         let total: f64 = weights.iter().sum();
         let prior = priors(name, "priors", self.priors.as_ref(), &weights)?;
-        for (c, covariance) in covariances.iter_mut().enumerate() {
-            let unbiased = if self.shrinkage == Shrinkage::None { weights[c] / (weights[c] - 1.0) } else { 1.0 };
-            covariance.values.iter_mut().for_each(|value| *value *= unbiased * (1.0 - self.reg_param));
+        for covariance in &mut covariances {
+            covariance.values.iter_mut().for_each(|value| *value *= 1.0 - self.reg_param);
             (0..cols).for_each(|j| covariance[(j, j)] += self.reg_param);
         }
         // Columns are measured against their deviation within classes; one that has none keeps its units.
