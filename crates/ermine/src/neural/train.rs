@@ -649,7 +649,7 @@ impl<'a> Trainer<'a> {
         }
         self.state.steps += 1;
         let step = Step {
-            eta: self.eta(progress, rows),
+            eta: self.eta(progress),
             number: self.state.steps,
             decay: if settings.solver == Solver::Adamw { settings.alpha } else { 0.0 },
         };
@@ -716,15 +716,16 @@ impl<'a> Trainer<'a> {
         Ok((loss + 0.5 * alpha * penalty, weight))
     }
 
-    fn eta(&self, progress: f64, rows: f64) -> f64 {
+    fn eta(&self, progress: f64) -> f64 {
         let (settings, state) = (self.settings, &self.state);
         match settings.schedule {
             Schedule::Cosine => {
                 let done = (state.epochs_here as f64 + progress) / settings.max_iter as f64;
                 0.5 * settings.rate * (1.0 + (std::f64::consts::PI * done).cos())
             }
-            Schedule::Invscaling if settings.solver == Solver::Sgd => {
-                settings.rate / (state.seen as f64 + progress * self.rows.len() as f64 + rows).powf(settings.power_t)
+            // It changes between epochs, by the rows seen so far.
+            Schedule::Invscaling if settings.solver == Solver::Sgd && state.seen > 0 => {
+                settings.rate / (state.seen as f64 + 1.0).powf(settings.power_t)
             }
             Schedule::Adaptive if settings.solver == Solver::Sgd => state.rate,
             _ => settings.rate,
