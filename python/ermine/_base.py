@@ -131,7 +131,9 @@ class Estimator(BaseEstimator):
         """Takes over a fitted model, from a fit or from a file."""
         self._model, self.fit_log_, self._fit_seed, self._fit_rows = model, log, seed, rows
         for name, value in model.attributes().items():
-            setattr(self, name, np.array(value) if isinstance(value, list) else value)
+            # Names are an array; arrays of different shapes (the weights of each layer) stay a list.
+            names = isinstance(value, list) and all(isinstance(item, str) for item in value)
+            setattr(self, name, np.array(value) if names else value)
         if log.stop != "Exact" or hasattr(self, "max_iter"):
             self.n_iter_ = max(1, log.passes)
         self._finish_fit()
