@@ -252,12 +252,12 @@ def fitted(model, params):
 
 
 def members(model):
-    """Estimators for parameters that are a list of them and empty by default."""
+    """Estimators for parameters that are a list of them."""
     base = "LinearRegression" if model.task == "Regression" else "LogisticRegression"
     return {
         param["name"]: [_ermine.Spec(base, {}), _ermine.Spec(base, {"fit_intercept": False})]
         for param in model.params
-        if param["default"] == [] and any("List" in form and "Model" in form["List"] for form in lists(param))
+        if any("List" in form and "Model" in form["List"] for form in lists(param))
     }
 
 
@@ -307,6 +307,8 @@ def source(default):
     """A default as Python writes it."""
     if isinstance(default, dict):
         return f'float("{default["float"]}")' if "float" in default else "None"
+    if isinstance(default, list) and any(isinstance(item, dict) and "model" in item for item in default):
+        return "None"
     if isinstance(default, list):
         return "(" + "".join(f"{source(item)}, " for item in default).strip().removesuffix(",") + (
             ",)" if len(default) == 1 else ")"

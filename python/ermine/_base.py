@@ -190,7 +190,7 @@ class Estimator(BaseEstimator):
                     start = start.reshape(-1, start.shape[-1])  # a matrix for each component: one under another
                     starts.append((name, start))
                     continue
-            if value is None and _has(forms, "Model") and not _has(forms, "None"):
+            if value is None and (_has(forms, "Model") or _has(_items(forms), "Model")) and not _has(forms, "None"):
                 continue  # the engine's own default
             params[name] = _plain(value, forms, name, type(self).__name__)
         return params, starts
@@ -264,7 +264,10 @@ class Estimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         info = self._info
         tags.input_tags.sparse = info["sparse"]
-        tags.input_tags.allow_nan = info["missing"]
+        # What is made of others takes what they all take.
+        members = [member for name in self._forms for member in _members(getattr(self, name, None))]
+        takes_missing = all(member.__sklearn_tags__().input_tags.allow_nan for member in members)
+        tags.input_tags.allow_nan = info["missing"] and takes_missing
         tags.input_tags.positive_only = info["non_negative"]
         pairwise = ("kernel", "metric", "affinity")
         tags.input_tags.pairwise = any(getattr(self, name, None) == "precomputed" for name in pairwise)
@@ -875,6 +878,15 @@ def _plain(value, forms, name, owner):
     if _has(forms, "Model") or _has(_items(forms), "Model"):
         raise TypeError(f"{owner}: {name} is {value!r}, but it must be an estimator of ermine")
     raise TypeError(f"{owner}: {name} is {value!r}, a {type(value).__name__}, which it cannot be")
+
+
+def _members(value):
+    """The estimators in a parameter: itself, or those of a list, with or without names."""
+    if isinstance(value, Estimator):
+        return [value]
+    items = value if isinstance(value, (list, tuple)) else []
+    items = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in items]
+    return [item for item in items if isinstance(item, Estimator)]
 
 
 def _spec(estimator):

@@ -203,7 +203,7 @@ def test_fit_in_a_forked_child():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-@pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls._info["resume"]])
+@pytest.mark.parametrize("cls", [cls for cls in CLASSES if hasattr(cls, "partial_fit")])
 def test_partial_fit(cls):
     X, y = data_for(cls, n=120)
     extra = {"classes": np.unique(y)} if cls in of_task("Classification") else {}

@@ -155,6 +155,9 @@ impl Model {
     ) -> PyResult<Option<SparseParts<'py>>> {
         let fail = |error: ermine::Error| failure(error, columns.as_deref());
         let x = x.view().map_err(fail)?;
+        if !self.entry.info.missing {
+            x.check_finite(0).map_err(fail)?;
+        }
         let found = run::apart(py, Ctx::default(), |_| self.model.transform_sparse(&x))?.map_err(fail)?;
         let parts = |rows: OwnedCsr| {
             let starts = PyArray1::from_vec(py, rows.starts.into_iter().map(|start| start as i64).collect());

@@ -11,6 +11,25 @@ pub fn interpolated(sorted: &[f64], q: f64) -> f64 {
     if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }
 }
 
+/// [`interpolated`] where each value counts as often as its weight says: for whole weights the same as repeating the values.
+/// Values of weight zero do not count; NaN when nothing does.
+pub fn interpolated_weighted(values: &[f64], weights: &[f64], q: f64) -> f64 {
+    let mut pairs: Vec<(f64, f64)> =
+        values.iter().copied().zip(weights.iter().copied()).filter(|pair| pair.1 > 0.0).collect();
+    pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut total = 0.0;
+    for pair in &mut pairs {
+        total += pair.1;
+        pair.1 = total;
+    }
+    let Some(last) = pairs.len().checked_sub(1) else { return f64::NAN };
+    let place = q.clamp(0.0, 1.0) * (total - 1.0).max(0.0);
+    // The value that stands at a place of the repeated sequence.
+    let at = |place: f64| pairs[pairs.partition_point(|pair| pair.1 <= place).min(last)].0;
+    let (a, b, share) = (at(place.floor()), at(place.floor() + 1.0), place.fract());
+    if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }
+}
+
 /// The value at which the weighted distribution reaches `q`, the middle of two where it is flat there: for whole weights
 /// the same as repeating the values. Values of weight zero do not count; NaN when nothing does.
 pub fn weighted(values: &[f64], weights: Option<&[f64]>, q: f64) -> f64 {
@@ -49,6 +68,11 @@ mod tests {
             assert_eq!(weighted(&values, Some(&weights), q), weighted(&repeated, None, q), "{q}");
         }
         assert_eq!(weighted(&repeated, None, 0.5), 2.0);
+        let mut sorted = repeated;
+        sorted.sort_by(f64::total_cmp);
+        for q in [0.0, 0.1, 0.25, 0.5, 0.6, 0.75, 1.0] {
+            assert_eq!(interpolated_weighted(&values, &weights, q), interpolated(&sorted, q), "{q}");
+        }
     }
 
     #[test]

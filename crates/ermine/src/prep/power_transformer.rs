@@ -137,7 +137,8 @@ fn golden(f: impl Fn(f64) -> f64) -> f64 {
     let ratio = (5f64.sqrt() - 1.0) / 2.0;
     let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));
     let (mut fa, mut fb) = (f(a), f(b));
-    while high - low > 1e-9 {
+    // Values that near the minimum cannot be told apart; the parabola below does the rest.
+    while high - low > 1e-5 * (1.0 + high.abs()) {
         if fa <= fb {
             (high, b, fb) = (b, a, fa);
             a = high - ratio * (high - low);
@@ -148,7 +149,10 @@ fn golden(f: impl Fn(f64) -> f64) -> f64 {
             fb = f(b);
         }
     }
-    0.5 * (low + high)
+    let (middle, step) = (0.5 * (low + high), 1e-4 * (1.0 + high.abs()));
+    let (left, centre, right) = (f(middle - step), f(middle), f(middle + step));
+    let bend = left - 2.0 * centre + right;
+    if bend > 0.0 { middle + (0.5 * step * (left - right) / bend).clamp(-step, step) } else { middle }
 }
 
 impl Model for PowerModel {

@@ -6,9 +6,7 @@ use super::{
     columns::column_values,
 };
 use crate::{
-    Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Passes, Result, Source, Task,
-    core::{model::Property, params},
-    engine::quantile,
+    Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Passes, Result, Source, Task, core::params, engine::quantile,
 };
 
 params! {
@@ -27,10 +25,6 @@ impl Estimator for RobustScaler {
     type Model = AffineModel;
 
     const INFO: Info = Info {
-        exceptions: &[(
-            Property::WeightIsRepetition,
-            "without weights, quantiles interpolate between order statistics as in scikit-learn; with weights they do not",
-        )],
         ..Info::new(
             "preprocessing",
             Task::Transformation,
@@ -59,7 +53,7 @@ impl Estimator for RobustScaler {
             let mut values = column_values(&batch.x, j);
             let quantiles = [low, 0.5, high];
             Ok(match batch.weights {
-                Some(weights) => quantiles.map(|q| quantile::weighted(&values, Some(weights), q)),
+                Some(weights) => quantiles.map(|q| quantile::interpolated_weighted(&values, weights, q)),
                 None => {
                     values.sort_unstable_by(f64::total_cmp);
                     quantiles.map(|q| quantile::interpolated(&values, q))
