@@ -1,6 +1,7 @@
 //! One run from a file to a fitted model, read from top to bottom: read, choose, split, fold, fit, score, refit.
 
 use crate::{
+    checkpoint::CheckpointFile,
     compare::{self, Comparison, Contest},
     disk::RowFile,
     explain::{self, Insight},
@@ -71,6 +72,8 @@ pub struct Job {
     pub memory: u64,
     /// Folder for rows that do not fit.
     pub scratch: PathBuf,
+    /// Where fits keep their state, so that a run can be killed and go on.
+    pub checkpoint: Option<PathBuf>,
 }
 
 impl Job {
@@ -96,6 +99,7 @@ impl Job {
             folds: 5,
             memory: available_memory() / 10 * 6,
             scratch: std::env::temp_dir(),
+            checkpoint: None,
         }
     }
 
@@ -206,6 +210,7 @@ impl Job {
         let train_rows = if test.is_empty() { None } else { Some(rows.take(&train)) };
         let test_rows = rows.take(&test);
         let learning = train_rows.as_ref().unwrap_or(&rows);
+        let fingerprint = crc32fast::hash(bytemuck::cast_slice(&rows.x.values));
 
         let mut comparison = None;
         if open {
@@ -216,15 +221,17 @@ impl Job {
             plan.settle(&found)?;
             comparison = Some(found);
         }
+        let checkpoint = self.checkpoint(&plan, fingerprint)?;
+        let kept = checkpoint.as_ref();
         let folds = match supervised && self.folds >= 2 && !open {
-            true => cross_validate(&plan, learning, self.folds, self.seed, ctx)?,
+            true => cross_validate(&plan, learning, self.folds, self.seed, ctx, kept)?,
             false => None,
         };
         ctx.progress(Progress { what: "testing", step: 0, of: None, value: None });
         let mut insight = Insight::default();
         let mut tested = None;
         if !test.is_empty() {
-            let part = plan.fit(learning, ctx)?;
+            let part = plan.fit(learning, &CheckpointFile::of(kept, ctx.clone(), "test"))?;
             tested = Some(score_rows(&plan, &part, learning, &test_rows, open || self.insight, ctx)?);
             if open || self.insight {
                 // What is left of the budget, and a moment in any case.
@@ -234,8 +241,10 @@ impl Job {
             }
         }
         // The model that is kept has seen every row; the test score is of the same recipe on fewer.
-        let whole = plan.fit(&rows, ctx)?;
-        let fingerprint = crc32fast::hash(bytemuck::cast_slice(&rows.x.values));
+        let whole = plan.fit(&rows, &CheckpointFile::of(kept, ctx.clone(), "whole"))?;
+        if kept.is_some_and(|kept| !kept.is_used()) {
+            plan.notes.push(format!("{} has no state to keep: no checkpoint was written", plan.entry.name));
+        }
         let clusters = cluster_sizes(&whole.fit);
         if self.insight {
             let classes = plan.target.as_ref().map_or(&[][..], |target| &target.classes);
@@ -345,7 +354,8 @@ impl Job {
         let fingerprint = train.fingerprint() ^ test.fingerprint();
         let (train, test) = (train.finish(shape.clone(), features.clone())?, test.finish(shape, features)?);
 
-        let part = fit_source(&plan, &train, ctx)?;
+        let checkpoint = self.checkpoint(&plan, fingerprint)?;
+        let part = fit_source(&plan, &train, &CheckpointFile::of(checkpoint.as_ref(), ctx.clone(), "whole"))?;
         let tested = match test.shape().rows {
             0 => None,
             _ => Some(score_disk(&plan, &part, &train, &test, ctx)?),
@@ -356,6 +366,16 @@ impl Job {
         let outcome =
             Outcome { tested, folds: None, clusters: Vec::new(), comparison: None, insight: Insight::default() };
         plan.finish(part, outcome, sizes, fingerprint)
+    }
+
+    /// The checkpoint of this run and no other: model, parameters, seed, split and rows.
+    fn checkpoint(&self, plan: &Plan, fingerprint: u32) -> Result<Option<CheckpointFile>> {
+        let Some(path) = &self.checkpoint else { return Ok(None) };
+        let run = format!(
+            "{}, seed {}, test {}, folds {}, rows {fingerprint:08x}",
+            plan.spec, self.seed, self.test, self.folds
+        );
+        CheckpointFile::open(path, run).map(Some)
     }
 }
 
@@ -736,7 +756,14 @@ fn score_disk(plan: &Plan, part: &Part, train: &Disk, test: &Disk, ctx: &Ctx) ->
 }
 
 /// Fits on all folds but one, scores on that one, and so on; `None` when there are too few rows for it.
-fn cross_validate(plan: &Plan, rows: &Rows, folds: usize, seed: u64, ctx: &Ctx) -> Result<Option<FoldScores>> {
+fn cross_validate(
+    plan: &Plan,
+    rows: &Rows,
+    folds: usize,
+    seed: u64,
+    ctx: &Ctx,
+    kept: Option<&CheckpointFile>,
+) -> Result<Option<FoldScores>> {
     if rows.len() < 2 * folds {
         return Ok(None);
     }
@@ -746,7 +773,8 @@ fn cross_validate(plan: &Plan, rows: &Rows, folds: usize, seed: u64, ctx: &Ctx) 
     for (i, part) in parts.iter().enumerate() {
         ctx.progress(Progress { what: "fold", step: i + 1, of: Some(folds), value: None });
         let (train, held) = (rows.take(&part.train), rows.take(&part.test));
-        let part = plan.fit(&train, &ctx.child("fold", i as u64))?;
+        let ctx_of_fold = CheckpointFile::of(kept, ctx.child("fold", i as u64), &format!("fold {i}"));
+        let part = plan.fit(&train, &ctx_of_fold)?;
         all.push(score_rows(plan, &part, &train, &held, false, ctx)?.scores);
     }
     // A score that some fold does not define is not averaged over the others.

@@ -2,16 +2,18 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`table`], [`csv`], [`parquet`] | files into typed columns, whole or in chunks |
+//! | [`table`], [`csv`], [`parquet`], [`idx`] | files into typed columns, whole or in chunks |
 //! | [`frame`] | typed columns into numbers; the target into values or classes |
 //! | [`disk`] | rows larger than memory |
 //! | [`terms`], [`recipe`], [`part`] | features from raw columns, what is learnt before the model, both as one fit |
 //! | [`job`] | one run from file to fitted model |
 //! | [`look`], [`compare`](mod@compare), [`explain`] | what the data are, which model, why it says what it says |
+//! | [`checkpoint`] | the state of a run that may be killed |
 //! | [`score`], [`report`] | how good it is, as plain data |
 //! | [`html`] | a report to look at |
 //! | [`fitted`], [`file`](mod@file) | a model with all it takes to use it, and its file |
 
+pub mod checkpoint;
 pub mod compare;
 pub mod csv;
 pub mod disk;
@@ -20,6 +22,7 @@ pub mod file;
 pub mod fitted;
 pub mod frame;
 pub mod html;
+pub mod idx;
 pub mod job;
 pub mod look;
 pub mod parquet;

@@ -7,7 +7,15 @@
 //! A [`Schema`] is what a model remembers of its table. Reading another file against it gives the same kinds and the
 //! same codes; a level it does not know becomes [`UNSEEN`], which is not the same as missing.
 
-use std::{collections::BTreeMap, fmt, hash::Hasher, io::Read, path::Path, str::FromStr, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    hash::Hasher,
+    io::Read,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+};
 
 use ermine_core::error::{Error, Result};
 use rayon::prelude::*;
@@ -634,6 +642,8 @@ pub struct ReadOptions {
     pub columns: Option<Vec<String>>,
     /// Kinds and levels to read against; columns it does not name are left out.
     pub schema: Option<Schema>,
+    /// A file whose first column is put beside the others, as labels come with images.
+    pub labels: Option<PathBuf>,
     /// Bytes of a CSV file that a thread takes at a time, at most. The table does not depend on it.
     pub chunk_bytes: usize,
 }
@@ -647,6 +657,7 @@ impl Default for ReadOptions {
             kinds: BTreeMap::new(),
             columns: None,
             schema: None,
+            labels: None,
             chunk_bytes: 4 << 20,
         }
     }
@@ -669,10 +680,38 @@ pub struct Scan {
     pub summary: Vec<Summary>,
 }
 
-/// The file as a table; `-` is standard input. Parquet is known by its first bytes, anything else is CSV, plain or gzip.
+/// The file as a table; `-` is standard input. Parquet and IDX are known by their first bytes, anything else is CSV, plain or gzip.
 /// Works in the current rayon pool; the table is the same for any number of threads.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
     let path = path.as_ref();
+    let Some(labels) = &options.labels else { return read_one(path, options) };
+    let label = read_one(labels, &ReadOptions { schema: None, columns: None, ..options.clone() })?;
+    let (name, column) = label.columns().next().ok_or_else(|| Error::format(labels, None, "there is no column"))?;
+    // What is asked of the columns is asked of both files.
+    let mut rest = options.clone();
+    if let Some(schema) = &mut rest.schema {
+        schema.columns.retain(|field| field.name != name);
+    }
+    if let Some(columns) = &mut rest.columns {
+        columns.retain(|column| column != name);
+    }
+    let mut table = read_one(path, &rest)?;
+    if column.len() != table.rows() && !table.names().is_empty() {
+        let found = format!("{} in {}", column.len(), labels.display());
+        return Err(Error::shape("labels", format!("{} rows as in {}", table.rows(), path.display()), found));
+    }
+    table.push(name, column.clone())?;
+    Ok(table)
+}
+
+fn read_one(path: &Path, options: &ReadOptions) -> Result<Table> {
+    if crate::idx::is_idx(path)? {
+        let table = crate::idx::read(path)?;
+        return match &options.columns {
+            Some(columns) => table.select(columns),
+            None => Ok(table),
+        };
+    }
     if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Error::io("-", "read", &error))?;
@@ -705,6 +744,10 @@ pub fn stream(
 /// The schema that [`read`] would find, and a summary of every column, in bounded memory.
 pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
     let path = path.as_ref();
+    if options.labels.is_some() || crate::idx::is_idx(path)? {
+        return Err(Error::Unsupported("images with labels are read whole, not from disk".into())
+            .hint("give more with --memory"));
+    }
     if is_parquet(path)? { crate::parquet::scan(path, options) } else { crate::csv::scan(path, options) }
 }
 

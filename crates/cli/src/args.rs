@@ -120,7 +120,7 @@ fn command(model: Option<&str>) -> Command {
         Arg::new("DATA")
             .required(true)
             .value_parser(value_parser!(PathBuf))
-            .help("CSV (also .gz) or Parquet file; - is standard input")
+            .help("CSV, IDX (also .gz) or Parquet file; - is standard input")
     };
     let model_file = || {
         Arg::new("MODEL").required(true).value_parser(value_parser!(PathBuf)).help("Model file made by 'ermine fit -o'")
@@ -138,6 +138,11 @@ fn command(model: Option<&str>) -> Command {
                 .value_name("TEXT")
                 .action(ArgAction::Append)
                 .help("Also means missing; may be repeated"),
+            Arg::new("labels")
+                .long("labels")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("File of labels for images (IDX); it becomes the target"),
         ])
     };
     let threads = || {
@@ -296,6 +301,11 @@ fn command(model: Option<&str>) -> Command {
                 .value_name("FOLDER")
                 .value_parser(value_parser!(PathBuf))
                 .help("For rows that do not fit in memory"),
+            Arg::new("checkpoint")
+                .long("checkpoint")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Keep the state of the fit here, and go on from it"),
         ])
     };
     for command in [&mut fit, &mut tune, &mut compare] {
@@ -425,7 +435,8 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
         let (column, kind) = pair.split_once('=').ok_or_else(|| format!("--kind takes COLUMN=KIND, not '{pair}'"))?;
         job.read.kinds.insert(column.into(), kind.parse::<Kind>().map_err(|error| error.to_string())?);
     }
-    job.target = text("target");
+    job.target = text("target").or_else(|| job.read.labels.as_ref().map(|_| "label".into()));
+    job.checkpoint = matches.get_one::<PathBuf>("checkpoint").cloned();
     job.weights = text("weights");
     let list = |name: &str| matches.get_many::<String>(name).into_iter().flatten().cloned().collect::<Vec<_>>();
     (job.keep, job.features, job.metric) = (list("keep"), text("features"), text("scoring"));
@@ -522,6 +533,7 @@ fn reading(matches: &ArgMatches) -> Result<ReadOptions, String> {
         header: matches.get_flag("no-header").then_some(false),
         na: matches.get_many::<String>("na").into_iter().flatten().cloned().collect(),
         kinds: BTreeMap::new(),
+        labels: matches.get_one::<PathBuf>("labels").cloned(),
         ..ReadOptions::default()
     })
 }
