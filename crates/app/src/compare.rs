@@ -26,6 +26,8 @@ use std::{
 const FIRST_ROUND: usize = 2000;
 /// Methods whose work grows with the square of the rows stop here.
 const KERNEL_ROWS: usize = 10_000;
+/// Methods whose work grows with the cube of the columns stop here.
+const WIDE: usize = 500;
 /// A search looks at this many rows at most; what it finds is then judged on all.
 const SEARCH_ROWS: usize = 10_000;
 /// How many models are searched.
@@ -123,6 +125,7 @@ const NOT_TRIED: &[(&str, &str)] = &[
     ("SGDClassifier", "LogisticRegression and LinearSVC reach the optimum that it approaches"),
     ("SGDRegressor", "RidgeCV reaches the optimum that it approaches"),
     ("Perceptron", "LinearSVC is the same with a margin"),
+    ("KernelRidge", "it has no intercept, and SVR is as flexible"),
     ("NuSVC", "SVC has the same solutions"),
     ("NuSVR", "SVR has the same solutions"),
     ("RadiusNeighborsClassifier", "its radius is in the units of the columns"),
@@ -168,8 +171,9 @@ fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
     if squares && n > KERNEL_ROWS {
         return Some(format!("its work grows with the square of the rows, and there are more than {KERNEL_ROWS}"));
     }
-    if ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"].contains(&entry.name) && rows.x.cols > 2000 {
-        return Some("its work grows with the cube of the columns, and there are more than 2,000".into());
+    let wide = rows.x.cols > WIDE || !rows.texts.is_empty();
+    if wide && ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"].contains(&entry.name) {
+        return Some(format!("its work grows with the cube of the columns, and there are more than {WIDE}"));
     }
     None
 }
@@ -349,8 +353,8 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     for (number, &size) in sizes.iter().enumerate() {
         let here = Round::new(rows, size, if size < rows.len() { folds.min(3) } else { folds }, contest.seed)?;
         let final_round = number + 1 == sizes.len();
-        // A third of the budget for samples, up to half for all rows; the rest for the search, the test and the report.
-        let share = if final_round { 0.5 } else { 0.3 * (number + 1) as f64 / (sizes.len() - 1) as f64 };
+        // A quarter of the budget for samples, up to half for all rows; the rest for the search, the test and the report.
+        let share = if final_round { 0.5 } else { 0.25 * (number + 1) as f64 / (sizes.len() - 1) as f64 };
         let end = at(share);
         let mut standings = Vec::new();
         for (c, spec) in alive.iter().enumerate() {
@@ -359,10 +363,12 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
             let fresh = Standing::new(spec, here.rows, false)?;
             let start = Instant::now();
             let left = end.saturating_duration_since(start);
-            let allowance = (left / (alive.len() - c) as u32 * 3).min(left);
+            // Nobody may starve the others; who did well on fewer rows may take longer.
+            let fair = left / (alive.len() - c) as u32;
+            let allowance = if number == 0 { (fair * 2).min(left) } else { (fair * 3).max(left / 2).min(left) };
             // What it took on the last sample, for more rows.
             let before = last.iter().find(|known| known.spec == *spec);
-            let growth = before.map_or(1.0, |known| (here.rows as f64 / known.rows as f64).powf(1.2));
+            let growth = before.map_or(1.0, |known| (here.rows as f64 / known.rows as f64).powf(0.9));
             let expected = before.map_or(0.0, |known| known.seconds * growth);
             if left.is_zero() || expected > allowance.as_secs_f64() {
                 cuts.push(format!("{} on {} rows", fresh.model, here.rows));
@@ -393,8 +399,8 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
         } else if !final_round {
             let keep = if number + 2 == sizes.len() { 4 } else { 6 };
             out.extend(standings.split_off(standings.len().min(keep)));
-            // In the order of the list, so that cheap ones come first again.
-            alive.retain(|spec| standings.iter().any(|standing| standing.spec == *spec));
+            // The best first: if time runs out, it is not they who go without.
+            alive = standings.iter().map(|standing| standing.spec.clone()).collect();
         }
         last = standings;
         round = Some(here);
@@ -443,7 +449,7 @@ fn tune(
     cuts: &mut Vec<String>,
     ctx: &Ctx,
 ) -> Result<usize> {
-    let end = contest.begin + contest.budget.mul_f64(0.75);
+    let end = contest.begin + contest.budget.mul_f64(0.65);
     let small;
     let round = if rows.len() > SEARCH_ROWS {
         small = Round::new(rows, SEARCH_ROWS, 3, contest.seed)?;
@@ -510,14 +516,25 @@ fn tune(
             standings.extend(lane.all.into_iter().filter(|standing| standing.tuned));
             continue;
         }
-        let Some(best) = lane.best.filter(|best| best.tuned) else { continue };
+        // Of many draws one is best by luck: it counts if it beats the defaults by more than the error of the difference.
+        let proven = |best: &Standing| match lane.all.first().filter(|first| first.mean.is_some()) {
+            Some(first) => {
+                let pairs = best.scores.iter().zip(&first.scores);
+                let gains: Vec<f64> =
+                    pairs.map(|(a, b)| contest.metric.turned(*a) - contest.metric.turned(*b)).collect();
+                let (gain, error) = search::mean_and_error(&gains);
+                gain > error || best.tie > first.tie && gain >= 0.0
+            }
+            None => true,
+        };
+        let Some(best) = lane.best.as_ref().filter(|best| best.tuned && proven(best)).cloned() else { continue };
         if round.rows == last.rows {
             standings.push(best);
             continue;
         }
         let start = Instant::now();
-        let expected = best.seconds * (last.rows as f64 / round.rows as f64).powf(1.2);
-        let end = contest.begin + contest.budget.mul_f64(0.85);
+        let expected = best.seconds * (last.rows as f64 / round.rows as f64).powf(0.9);
+        let end = contest.begin + contest.budget.mul_f64(0.75);
         if start + Duration::from_secs_f64(expected) > end {
             cuts.push(format!("{} as the search found it, on all rows", best.model));
             continue;

@@ -324,7 +324,8 @@ impl Fitted {
         {
             insight.importance = importance(&whole, schema, rows, metric, ctx)?;
         }
-        let mut columns: Vec<usize> = insight.importance.iter().map(|weight| weight.column).collect();
+        let driving = insight.importance.iter().filter(|weight| weight.fall > 0.0);
+        let mut columns: Vec<usize> = driving.map(|weight| weight.column).collect();
         if columns.is_empty() {
             columns = worth_shuffling(recipe, &*self.model, rows.x.cols);
         }
