@@ -85,7 +85,21 @@ def generated():
     for model in models:
         files[ROOT / "docs" / "models" / f"{model.name}.md"] = page(model)
     files[ROOT / "docs" / "models" / "README.md"] = index(models)
+    files[ROOT / "README.md"] = with_table((ROOT / "README.md").read_text(), models)
     return files
+
+
+def with_table(readme, models):
+    """The README with its table of models up to date."""
+    families = {}
+    for model in models:
+        families.setdefault(model.module.replace("_", " "), []).append(model.name)
+    lines = [f"{len(models)} models and transformers, under the names that scikit-learn gives them:", ""]
+    lines += ["| family | models |", "| --- | --- |"]
+    lines += [f"| {family} | {', '.join(names)} |" for family, names in families.items()]
+    before, rest = readme.split("## Models\n\n")
+    after = rest.split("\n\nReference pages")[1]
+    return before + "## Models\n\n" + "\n".join(lines) + "\n\nReference pages" + after
 
 
 class Model:
