@@ -38,7 +38,7 @@ def program():
 def opened(page, *options):
     """The page after its scripts have run, and what they said on the console."""
     command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
-    done = subprocess.run([*command, *options, page.as_uri()], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, *options, page.as_uri()], capture_output=True, text=True, timeout=600)
     said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     return done.stdout, said
 
