@@ -41,7 +41,7 @@ def test_choices_and_errors(tmp_path):
     with pytest.raises(OSError, match="nowhere.csv"):
         ermine.read_table(tmp_path / "nowhere.csv")
     (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")
-    with pytest.raises(ValueError, match="line 3"):
+    with pytest.raises(ValueError, match="ragged.csv:3: expected 2 fields"):
         ermine.read_table(tmp_path / "ragged.csv")
     with pytest.raises(ValueError, match="delimiter"):
         ermine.read_table(PENGUINS, delimiter="€")
