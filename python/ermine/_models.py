@@ -6164,7 +6164,7 @@ class VotingClassifier(_base.Classifier):
 
     Parameters
     ----------
-    estimators : a list, each a model, as Name(parameter=value, ...), default=(None, None)
+    estimators : a list, each a model, as Name(parameter=value, ...), default=None
         The models.
     voting : hard | soft, default='hard'
         By votes (hard) or mean probabilities (soft).
@@ -6189,9 +6189,10 @@ class VotingClassifier(_base.Classifier):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ermine.ensemble import VotingClassifier
+    >>> from ermine.linear_model import LogisticRegression
     >>>
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = VotingClassifier().fit(X, y)
+    >>> model = VotingClassifier(estimators=[("a", LogisticRegression()), ("b", LogisticRegression(fit_intercept=False))]).fit(X, y)
     >>> model.predict(X[:3])
     >>> model.score(X, y)
     """
@@ -6202,7 +6203,7 @@ class VotingClassifier(_base.Classifier):
 
     def __init__(
         self,
-        estimators=(None, None),
+        estimators=None,
         *,
         voting='hard',
         weights=(),
@@ -6229,7 +6230,7 @@ class VotingRegressor(_base.Regressor):
 
     Parameters
     ----------
-    estimators : a list, each a model, as Name(parameter=value, ...), default=(None, None)
+    estimators : a list, each a model, as Name(parameter=value, ...), default=None
         The models.
     weights : a list, each a number of at least 0, default=()
         How much each model counts; empty for all alike.
@@ -6251,9 +6252,10 @@ class VotingRegressor(_base.Regressor):
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from ermine.ensemble import VotingRegressor
+    >>> from ermine.linear_model import LinearRegression
     >>>
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = VotingRegressor().fit(X, y)
+    >>> model = VotingRegressor(estimators=[("a", LinearRegression()), ("b", LinearRegression(fit_intercept=False))]).fit(X, y)
     >>> model.predict(X[:3])
     >>> model.score(X, y)
     """
@@ -6263,7 +6265,7 @@ class VotingRegressor(_base.Regressor):
 
     def __init__(
         self,
-        estimators=(None, None),
+        estimators=None,
         *,
         weights=(),
         random_state=None,
@@ -6288,7 +6290,7 @@ class StackingClassifier(_base.Classifier):
 
     Parameters
     ----------
-    estimators : a list, each a model, as Name(parameter=value, ...), default=(None, None)
+    estimators : a list, each a model, as Name(parameter=value, ...), default=None
         The models whose predictions are put together.
     final_estimator : None or a model, as Name(parameter=value, ...), default=None
         The model that puts them together; none for LogisticRegression.
@@ -6315,9 +6317,10 @@ class StackingClassifier(_base.Classifier):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ermine.ensemble import StackingClassifier
+    >>> from ermine.linear_model import LogisticRegression
     >>>
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = StackingClassifier().fit(X, y)
+    >>> model = StackingClassifier(estimators=[("a", LogisticRegression()), ("b", LogisticRegression(fit_intercept=False))]).fit(X, y)
     >>> model.predict(X[:3])
     >>> model.score(X, y)
     """
@@ -6327,7 +6330,7 @@ class StackingClassifier(_base.Classifier):
 
     def __init__(
         self,
-        estimators=(None, None),
+        estimators=None,
         final_estimator=None,
         *,
         cv=5,
@@ -6356,7 +6359,7 @@ class StackingRegressor(_base.Regressor):
 
     Parameters
     ----------
-    estimators : a list, each a model, as Name(parameter=value, ...), default=(None, None)
+    estimators : a list, each a model, as Name(parameter=value, ...), default=None
         The models whose predictions are put together.
     final_estimator : None or a model, as Name(parameter=value, ...), default=None
         The model that puts them together; none for Ridge.
@@ -6382,9 +6385,10 @@ class StackingRegressor(_base.Regressor):
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from ermine.ensemble import StackingRegressor
+    >>> from ermine.linear_model import LinearRegression
     >>>
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = StackingRegressor().fit(X, y)
+    >>> model = StackingRegressor(estimators=[("a", LinearRegression()), ("b", LinearRegression(fit_intercept=False))]).fit(X, y)
     >>> model.predict(X[:3])
     >>> model.score(X, y)
     """
@@ -6394,7 +6398,7 @@ class StackingRegressor(_base.Regressor):
 
     def __init__(
         self,
-        estimators=(None, None),
+        estimators=None,
         final_estimator=None,
         *,
         cv=5,
