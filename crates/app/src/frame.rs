@@ -236,6 +236,8 @@ pub struct Rows {
     pub weights: Option<Vec<f64>>,
     /// The documents of text columns, shared by all rows taken from these.
     pub texts: Texts,
+    /// All columns are measured in one unit, as pixels are: each by itself must not be brought to unit spread.
+    pub one_unit: bool,
 }
 
 impl Rows {
@@ -259,6 +261,7 @@ impl Rows {
             target: self.target.as_ref().map(|target| target.take(rows)),
             weights: self.weights.as_ref().map(|weights| rows.iter().map(|&i| weights[i]).collect()),
             texts: self.texts.clone(),
+            one_unit: self.one_unit,
         }
     }
 

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! The first dimension counts rows; the others become columns, `pixel_3_17` for images. A file of one dimension is a column `label`.
+//! Bytes of images come as shares of 255.
 
 use crate::table::{Column, Table};
 use ermine::{Error, Result};
@@ -45,7 +46,8 @@ pub fn read(path: &Path) -> Result<Table> {
         )));
     };
     let number = |at: usize| number(start[2], &values[at * width..(at + 1) * width]);
-    let column = |j: usize| Column::Number((0..rows).map(|i| number(i * cols + j)).collect());
+    let unit = if start[2] == 8 && dimensions > 1 { 255.0 } else { 1.0 };
+    let column = |j: usize| Column::Number((0..rows).map(|i| number(i * cols + j) / unit).collect());
     let name = |j: usize| match lengths[1..] {
         [] => "label".to_string(),
         [_, across] => format!("pixel_{}_{}", j / across, j % across),
@@ -109,7 +111,9 @@ mod tests {
             assert!(is_idx(file.path()).unwrap());
             let table = read(file.path()).unwrap();
             assert_eq!(table.names(), ["pixel_0_0", "pixel_0_1"]);
-            assert!(matches!(table.column("pixel_0_1").unwrap(), Column::Number(values) if *values == [8.0, 255.0]));
+            assert!(
+                matches!(table.column("pixel_0_1").unwrap(), Column::Number(values) if *values == [8.0 / 255.0, 1.0])
+            );
         }
         let labels = file(&[0, 0, 11, 1, 0, 0, 0, 2, 255, 255, 1, 0]);
         let table = read(labels.path()).unwrap();

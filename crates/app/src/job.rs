@@ -420,6 +420,8 @@ struct Plan<'a> {
     dropped: Vec<crate::frame::Dropped>,
     choice: Option<String>,
     notes: Vec<String>,
+    /// See [`Rows::one_unit`].
+    one_unit: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -536,6 +538,7 @@ impl<'a> Plan<'a> {
             dropped,
             choice,
             notes,
+            one_unit: crate::idx::is_idx(&job.data)?,
         })
     }
 
@@ -560,7 +563,14 @@ impl<'a> Plan<'a> {
                 other => return Err(Error::Data(format!("the weights '{name}' hold {}, not numbers", other.kind()))),
             },
         };
-        Ok(Rows { x: frame.x, features: feature_kinds(&self.schema), target, weights, texts: frame.texts })
+        Ok(Rows {
+            x: frame.x,
+            features: feature_kinds(&self.schema),
+            target,
+            weights,
+            texts: frame.texts,
+            one_unit: self.one_unit,
+        })
     }
 
     /// Takes the model that won.

@@ -21,7 +21,9 @@ impl Part {
 
     pub fn prepare(estimator: &dyn AnyEstimator, rows: &Rows, ctx: &Ctx) -> Result<Recipe> {
         let data = rows.data()?;
-        Recipe::fit(&data.batch(), &rows.features, &rows.texts, ctx, &Wants::from(&estimator.info()))
+        let wants = Wants::from(&estimator.info());
+        let wants = Wants { scale: wants.scale && !rows.one_unit, ..wants };
+        Recipe::fit(&data.batch(), &rows.features, &rows.texts, ctx, &wants)
     }
 
     pub fn fit_behind(estimator: &dyn AnyEstimator, recipe: Recipe, rows: &Rows, ctx: &Ctx) -> Result<Part> {

@@ -44,7 +44,14 @@ pub fn explain(
         true => Some(truth(&fitted, &table, task)?),
         false => None,
     };
-    let mut rows = Rows { x: frame.x, features: fitted.header.features(), target, weights: None, texts: frame.texts };
+    let mut rows = Rows {
+        x: frame.x,
+        features: fitted.header.features(),
+        target,
+        weights: None,
+        texts: frame.texts,
+        one_unit: false,
+    };
     if let Some(row) = row {
         let Some(at) = row.checked_sub(1).filter(|at| *at < rows.len()) else {
             let allowed = format!("a row from 1 to {}", rows.len());

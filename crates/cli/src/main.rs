@@ -208,7 +208,7 @@ fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
         terminal::warn(&format!("{left_out} rows have no known value of '{}' and are left out", target.name));
     }
     let features = fitted.header.features();
-    let rows = Rows { x: frame.x, features, target: Some(truth), weights: None, texts: frame.texts };
+    let rows = Rows { x: frame.x, features, target: Some(truth), weights: None, texts: frame.texts, one_unit: false };
     Ok(rows.take(&known))
 }
 

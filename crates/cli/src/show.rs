@@ -30,8 +30,25 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
         let columns = data.columns.iter().filter(|column| column.missing > 0).count();
         writeln!(out, "        {} values are missing, in {columns} columns", thousands(missing))?;
     }
+    // Many columns for one reason, as the borders of images, are one line.
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for dropped in &data.dropped {
-        writeln!(out, "        column '{}' is left out: {}", dropped.column, dropped.reason)?;
+        match reasons.iter_mut().find(|(reason, _)| *reason == dropped.reason) {
+            Some((_, columns)) => columns.push(&dropped.column),
+            None => reasons.push((&dropped.reason, vec![&dropped.column])),
+        }
+    }
+    for (reason, columns) in reasons {
+        match columns[..] {
+            [first, .., last] if columns.len() > 5 => {
+                writeln!(out, "        {} columns are left out, from '{first}' to '{last}': {reason}", columns.len())?
+            }
+            _ => {
+                for column in columns {
+                    writeln!(out, "        column '{column}' is left out: {reason}")?;
+                }
+            }
+        }
     }
     let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
