@@ -125,7 +125,7 @@ impl Network {
     }
 
     /// How many weights there are in all; `None` when they cannot be counted.
-    pub fn len(&self) -> Option<usize> {
+    pub fn count(&self) -> Option<usize> {
         let mut total: usize = 0;
         let layers = self.sizes.len().checked_sub(1)?;
         for l in 0..layers {
@@ -207,12 +207,12 @@ impl Network {
 
     /// What one row of a block costs, in flops.
     pub fn work(&self) -> usize {
-        self.len().unwrap_or(0).saturating_mul(6)
+        self.count().unwrap_or(0).saturating_mul(6)
     }
 
     /// Numbers of a block's statistic: the gradient, sums of means and variances, then loss, weight and rows.
     pub fn stat_len(&self) -> usize {
-        self.len().unwrap_or(0) + self.running_len() + TAIL
+        self.count().unwrap_or(0) + self.running_len() + TAIL
     }
 
     /// Loss and gradient, summed over the rows of a block, into `space.stat`.
@@ -240,7 +240,7 @@ impl Network {
             if part.gain.is_empty() {
                 add_bias(&mut a[..rows * part.outputs], bias);
             } else {
-                let sums = self.len().unwrap_or(0) + part.running.start;
+                let sums = self.count().unwrap_or(0) + part.running.start;
                 let sums = &mut space.stat[sums..sums + 2 * part.outputs];
                 normalise(&mut a[..rows * part.outputs], &weights[part.gain.clone()], bias, hat, scale, sums);
             }
@@ -290,7 +290,7 @@ impl Network {
     pub fn check(&self, weights: usize, running: usize) -> Result<()> {
         let consistent = self.sizes.len() >= 2
             && self.sizes.iter().all(|size| *size > 0)
-            && self.len() == Some(weights)
+            && self.count() == Some(weights)
             && self.running_len() == running;
         if consistent { Ok(()) } else { Err(Error::Data("the stored network is not consistent".into())) }
     }
@@ -327,6 +327,10 @@ impl Rows {
 
     pub fn len(&self) -> usize {
         self.weights.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.weights.is_empty()
     }
 
     pub fn push(&mut self, row: crate::core::Row, y: impl IntoIterator<Item = f64>, weight: f64) {

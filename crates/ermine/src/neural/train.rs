@@ -169,7 +169,7 @@ fn check(settings: &Settings, network: &Network) -> Result<()> {
     if settings.solver == Solver::Lbfgs && settings.batch_norm {
         return refused("batch_norm", "true".into(), "false");
     }
-    match network.len() {
+    match network.count() {
         Some(weights) if weights <= 1 << 32 => Ok(()),
         _ => Err(Error::Parameter {
             model: settings.name.into(),
@@ -274,7 +274,7 @@ impl Reduce for Judge<'_> {
         (0..batch.rows()).filter(|i| self.held_out.has(batch.first + i)).for_each(|i| push(&mut rows, batch, i));
         let k = self.network.outputs();
         let mut scores = vec![0.0; rows.len() * k];
-        if rows.len() > 0 {
+        if !rows.is_empty() {
             self.network.scores(&self.state.weights, &self.state.running, &rows.x(), &mut scores);
         }
         for (i, (scores, &weight)) in scores.chunks_exact(k).zip(&rows.weights).enumerate() {
