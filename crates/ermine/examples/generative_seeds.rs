@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for pair in args.chunks_exact(2) {
         let text = std::fs::read_to_string(&pair[0])?;
         let k: usize = pair[1].parse()?;
-        let rows: Vec<Vec<f64>> = text.lines().skip(1).map(|line| numbers(line)).collect();
+        let rows: Vec<Vec<f64>> = text.lines().skip(1).map(numbers).collect();
         let cols = rows.first().map_or(0, Vec::len);
         let x: Vec<f64> = rows.concat();
         let data = Data::new(X::dense(&x, cols)?);
