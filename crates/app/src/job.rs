@@ -903,10 +903,11 @@ fn worries(fitted: &Fitted) -> Vec<String> {
     let mut notes = Vec::new();
     let names = fitted.prepared_names();
     if !fitted.log.converged() {
-        notes.push(format!(
-            "the fit did not converge in {} passes: {}; more with --max-iter",
-            fitted.log.passes, fitted.log.certificate
-        ));
+        let left = match &fitted.log.certificate {
+            ermine::Certificate::None => String::new(),
+            certificate => format!(" ({certificate})"),
+        };
+        notes.push(format!("the fit did not converge in {} passes{left}; more with --max-iter", fitted.log.passes));
     }
     if let ermine::Certificate::LeastSquares { redundant, .. } = &fitted.log.certificate {
         for redundant in redundant {
