@@ -211,7 +211,7 @@ mod tests {
     fn the_nearest_rows_that_have_the_value_decide() {
         let nan = f64::NAN;
         // Values from scikit-learn 1.9: KNNImputer(n_neighbors=2) and weights="distance" on the same rows.
-        let x = [1.0, 2.0, nan, 3.0, 4.0, 3.0, nan, 6.0, 5.0, 8.0, 8.0, 7.0];
+        let x = [1.0, 2.0, nan, 3.0, 4.0, 3.0, nan, 7.0, 5.0, 8.0, 8.0, 7.0];
         let data = Data::new(X::dense(&x, 3).unwrap());
         let filled = |weights: DonorWeights| {
             let plan = KNNImputer { n_neighbors: 2, weights, ..Default::default() };
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!([plain[2], plain[6]], [4.0, 5.5]);
         let by_distance = filled(DonorWeights::Distance);
         let d = |a: [f64; 2], b: [f64; 2]| (1.5 * ((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2))).sqrt();
-        let (one, two) = (1.0 / d([6.0, 5.0], [4.0, 3.0]), 1.0 / d([6.0, 5.0], [8.0, 7.0]));
+        let (one, two) = (1.0 / d([7.0, 5.0], [4.0, 3.0]), 1.0 / d([7.0, 5.0], [8.0, 7.0]));
         assert!((by_distance[6] - (3.0 * one + 8.0 * two) / (one + two)).abs() < 1e-12);
     }
 }
