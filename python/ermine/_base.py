@@ -145,6 +145,18 @@ class Estimator(BaseEstimator):
         return self._validated(X, reset), None
 
     def _validated(self, X, reset):
+        # Rows that are as the engine takes them: inspecting a single one would take longer than predicting it.
+        if (
+            not reset
+            and type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.flags.c_contiguous
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        ):
+            return X
         return validate_data(self, X, reset=reset, **self._checks())
 
     def _target(self, y, classes):
@@ -326,14 +338,23 @@ class Classifier(ClassifierMixin, Estimator):
         if y is None:
             validate_data(self, X, y, reset=reset, **self._checks())
         X = validate_data(self, X, reset=reset, **self._checks())
-        y = column_or_1d(y, warn=True)
+        if self._info["multi_target"] and type_of_target(y) == "multilabel-indicator":
+            y = y.toarray() if sp.issparse(y) else np.asarray(y)
+        else:
+            y = column_or_1d(y, warn=True)
         if len(y) != X.shape[0]:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: {[X.shape[0], len(y)]}"
             )
         return X, y
 
+    # Type of the labels when a row may have several of them.
+    _label_type = None
+
     def _target(self, y, classes):
+        self._label_type = y.dtype if y.ndim == 2 else None
+        if self._label_type is not None:
+            return np.ascontiguousarray(y, dtype=np.float64)
         if classes is None:
             self.classes_, codes = _encoded(y)
         else:
@@ -356,6 +377,8 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _weights(self, X, y, sample_weight):
         weights = super()._weights(X, y, sample_weight)
+        if self._label_type is not None:
+            return weights
         codes = self.__dict__.pop("_codes")
         if getattr(self, "class_weight", None) is not None:
             per_class = compute_class_weight(
@@ -382,11 +405,24 @@ class Classifier(ClassifierMixin, Estimator):
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
-            The predicted labels.
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            The predicted labels; 0 and 1 where a row may have several.
         """
-        codes = self._predicted(X, "Class")[:, 0].astype(np.intp)
-        return self.classes_.take(codes)
+        codes = self._predicted(X, "Class")
+        if self._label_type is not None:
+            return codes.astype(self._label_type)
+        return self.classes_.take(codes[:, 0].astype(np.intp))
+
+    def _finish_fit(self):
+        width = dict(self._model.outputs())["Class"]
+        if width > 1:
+            self.classes_ = np.arange(width)
+            self._label_type = self._label_type or np.dtype(np.int64)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self._info["multi_target"]
+        return tags
 
     @_output_method("Probability")
     def predict_proba(self, X):

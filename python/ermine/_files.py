@@ -23,7 +23,8 @@ def save(estimator, path):
     target = None
     if estimator._info["task"] in ("Regression", "Classification"):
         target = {"name": "y", "kind": "number", "classes": []}
-        if estimator._info["task"] == "Classification":
+        # Labels of which a row may have several are numbers, 0 and 1.
+        if estimator._info["task"] == "Classification" and estimator._label_type is None:
             target["kind"], target["classes"] = _class_names(estimator.classes_)
     header = {
         "model": estimator._name,

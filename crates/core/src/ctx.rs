@@ -27,9 +27,11 @@ pub struct Ctx {
 impl Default for Ctx {
     /// Seed 0, all cores, silent, alone.
     fn default() -> Self {
+        // Asked once: the answer comes from files of the system, and takes longer than predicting a row.
+        static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         Ctx {
             seed: 0,
-            threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            threads: *CORES,
             observer: Arc::new(Silent),
             cancel: Cancel::default(),
             exchange: Arc::new(Alone),

@@ -149,11 +149,9 @@ impl<'a> X<'a> {
                 0.0,
                 out,
             ),
-            X::Sparse(_) => {
-                for (row, out) in self.iter().zip(out.chunks_exact_mut(k)) {
-                    out.fill(0.0);
-                    row.for_each(|j, value| kernel::add_scaled(value, &w[j * k..(j + 1) * k], out));
-                }
+            X::Sparse(x) => {
+                out[..self.rows() * k].fill(0.0);
+                x.add_times_matrix(w, k, out);
             }
         }
     }
@@ -167,11 +165,7 @@ impl<'a> X<'a> {
                 1.0,
                 out,
             ),
-            X::Sparse(_) => {
-                for (row, r) in self.iter().zip(r.chunks_exact(k)) {
-                    row.for_each(|j, value| kernel::add_scaled(value, r, &mut out[j * k..(j + 1) * k]));
-                }
-            }
+            X::Sparse(x) => x.add_transposed_times_matrix(r, k, out),
         }
     }
 
@@ -211,6 +205,91 @@ impl<'a> X<'a> {
         }
         Ok(())
     }
+}
+
+impl Csr<'_> {
+    /// `out += X W`
+    fn add_times_matrix(&self, w: &[f64], k: usize, out: &mut [f64]) {
+        kernel::vectorised(
+            #[inline(always)]
+            || {
+                for (range, out) in self.starts.windows(2).zip(out.chunks_exact_mut(k)) {
+                    let range = range[0]..range[1];
+                    add_combination(&self.columns[range.clone()], &self.values[range], w, k, out);
+                }
+            },
+        );
+    }
+
+    /// `out += X' R`. Column by column, since a row of `out` then stays in registers while its terms are added; where columns hold next to
+    /// nothing, turning the rows around would cost more than it saves.
+    fn add_transposed_times_matrix(&self, r: &[f64], k: usize, out: &mut [f64]) {
+        let (first, last) = (self.starts[0], self.starts[self.starts.len() - 1]);
+        if last - first < self.cols {
+            for (range, r) in self.starts.windows(2).zip(r.chunks_exact(k)) {
+                for at in range[0]..range[1] {
+                    let j = self.columns[at] as usize;
+                    kernel::add_scaled(self.values[at], r, &mut out[j * k..(j + 1) * k]);
+                }
+            }
+            return;
+        }
+        // Ends of the columns, which become starts while they are filled from behind.
+        let mut starts = vec![0; self.cols + 1];
+        self.columns[first..last].iter().for_each(|&j| starts[j as usize] += 1);
+        let mut total = 0;
+        for start in &mut starts {
+            total += *start;
+            *start = total;
+        }
+        let (mut rows, mut values) = (vec![0u32; last - first], vec![0.0; last - first]);
+        for i in (0..self.starts.len() - 1).rev() {
+            for at in self.starts[i]..self.starts[i + 1] {
+                let to = &mut starts[self.columns[at] as usize];
+                *to -= 1;
+                (rows[*to], values[*to]) = (i as u32, self.values[at]);
+            }
+        }
+        kernel::vectorised(
+            #[inline(always)]
+            || {
+                for (range, out) in starts.windows(2).zip(out.chunks_exact_mut(k)) {
+                    add_combination(&rows[range[0]..range[1]], &values[range[0]..range[1]], r, k, out);
+                }
+            },
+        );
+    }
+}
+
+/// `out += sum_t factors[t] m_{which[t]}` for rows m of `k` numbers; sums stay in registers, a strip of `out` at a time.
+#[inline(always)]
+fn add_combination(which: &[u32], factors: &[f64], m: &[f64], k: usize, out: &mut [f64]) {
+    let mut at = 0;
+    while at + 32 <= k {
+        add_strip::<32>(which, factors, m, k, at, out);
+        at += 32;
+    }
+    while at + 8 <= k {
+        add_strip::<8>(which, factors, m, k, at, out);
+        at += 8;
+    }
+    while at < k {
+        add_strip::<1>(which, factors, m, k, at, out);
+        at += 1;
+    }
+}
+
+#[inline(always)]
+fn add_strip<const N: usize>(which: &[u32], factors: &[f64], m: &[f64], k: usize, at: usize, out: &mut [f64]) {
+    let mut sums: [f64; N] = out[at..at + N].try_into().expect("a strip");
+    for (&row, &factor) in which.iter().zip(factors) {
+        let from = row as usize * k + at;
+        let m: &[f64; N] = m[from..from + N].try_into().expect("a strip");
+        for lane in 0..N {
+            sums[lane] = factor.mul_add(m[lane], sums[lane]);
+        }
+    }
+    out[at..at + N].copy_from_slice(&sums);
 }
 
 impl Row<'_> {
@@ -364,6 +443,46 @@ impl<'a> Batch<'a> {
             y: self.y.slice(rows.clone()),
             weights: self.weights.map(|weights| &weights[rows.clone()]),
             first: self.first + rows.start,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Strips of every width, and columns both full and nearly empty.
+    #[test]
+    fn sparse_products_are_those_of_the_dense_rows() {
+        let number = |i: usize| (i as f64 * 0.618_033_988_75).fract() - 0.5;
+        for (rows, cols) in [(20, 7), (5, 60)] {
+            let dense: Vec<f64> = (0..rows * cols).map(|i| if i % 6 == 1 { number(i) } else { 0.0 }).collect();
+            let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+            for row in dense.chunks(cols) {
+                for (j, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                    columns.push(j as u32);
+                    values.push(value);
+                }
+                starts.push(values.len());
+            }
+            let dense = X::dense(&dense, cols).unwrap();
+            let sparse = X::csr(&starts, &columns, &values, cols).unwrap();
+            // A window, whose starts do not begin at zero.
+            for (dense, sparse) in [(dense, sparse), (dense.slice(2..5), sparse.slice(2..5))] {
+                for k in [1, 3, 8, 43] {
+                    let product = |x: &X| {
+                        let w: Vec<f64> = (0..cols * k).map(|i| number(3 * i + 1)).collect();
+                        let r: Vec<f64> = (0..x.rows() * k).map(|i| number(7 * i + 2)).collect();
+                        let (mut forth, mut back) = (vec![9.0; x.rows() * k], vec![0.25; cols * k]);
+                        x.times_matrix(&w, k, &mut forth);
+                        x.add_transposed_matrix(&r, k, &mut back);
+                        (forth, back)
+                    };
+                    let (expected, found) = (product(&dense), product(&sparse));
+                    let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-14);
+                    assert!(close(&expected.0, &found.0) && close(&expected.1, &found.1), "{rows} x {cols}, {k}");
+                }
+            }
         }
     }
 }

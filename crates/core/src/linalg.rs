@@ -122,6 +122,12 @@ pub fn padded(cols: usize) -> usize {
 /// Above this many columns a general matrix product is faster than the narrow kernel.
 const NARROW: usize = 160;
 
+/// Rows to pack before [`add_gram`]: for the narrow kernel as many as stay in the cache between packing and multiplying; for a general
+/// product enough that reading and writing `out` is little beside it.
+pub fn sheet_rows(stride: usize) -> usize {
+    if stride > NARROW { 256 } else { (8192 / stride).clamp(32, 256) }
+}
+
 /// Lower triangle of `out += Z' Z` for packed rows `z` (`stride` = [`padded`] columns each, zeros in the padding); `out` is
 /// `stride` x `stride`. The statistic behind least squares, Newton steps, covariances.
 pub fn add_gram(z: &[f64], stride: usize, out: &mut [f64]) {

@@ -281,7 +281,7 @@ pub struct Info {
     pub reference_level: bool,
     /// Whether it takes weights.
     pub weights: bool,
-    /// Whether it takes several real targets.
+    /// Whether it takes several targets: numbers, or labels that are 0 or 1.
     pub multi_target: bool,
     /// Whether a transformer needs a target.
     pub supervised: bool,
@@ -420,7 +420,7 @@ pub fn check_fit(name: &str, info: &Info, shape: &Shape) -> Result<()> {
     }
     match (info.task, shape.target) {
         (Task::Regression, Real(1)) | (Task::Classification, Class(2..)) => Ok(()),
-        (Task::Regression, Real(n)) if info.multi_target => {
+        (Task::Regression | Task::Classification, Real(n)) if info.multi_target => {
             if n == 0 {
                 Err(Error::Data(format!("{name}: the target has no columns")))
             } else {

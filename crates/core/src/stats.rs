@@ -162,8 +162,7 @@ impl Gram {
                 packed: Vec::new(),
             })
         });
-        // A sheet of packed rows stays in the cache between packing and multiplying.
-        let sheet = (8192 / stride).clamp(32, 256);
+        let sheet = linalg::sheet_rows(stride);
         for start in (0..x.rows()).step_by(sheet) {
             let end = (start + sheet).min(x.rows());
             open.packed.clear();

@@ -70,7 +70,7 @@ impl Reduce for PoolScatter {
         });
         let codes = batch.y.codes();
         // A sheet of packed rows stays in the cache between packing and multiplying.
-        let sheet = (8192 / stride).clamp(32, 256);
+        let sheet = linalg::sheet_rows(stride);
         for start in (0..batch.rows()).step_by(sheet) {
             let end = (start + sheet).min(batch.rows());
             open.packed.resize((end - start) * stride, 0.0);

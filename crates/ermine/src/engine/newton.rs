@@ -333,7 +333,7 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
         let mut buffer = Vec::new();
         let y = targets(batch, &mut buffer);
         // A sheet of packed rows stays in the cache between packing and multiplying.
-        let sheet = (8192 / stride).clamp(32, 256);
+        let sheet = linalg::sheet_rows(stride);
         let (mut score, mut residual, mut root) = (vec![0.0; sheet], vec![0.0; sheet], vec![0.0; sheet]);
         for first in (0..batch.rows()).step_by(sheet) {
             let part = batch.slice(first..(first + sheet).min(batch.rows()));

@@ -208,7 +208,7 @@ impl Reduce for Bowls<'_> {
         let (w, sigma) = (&self.theta[..p], self.theta[p + 1]);
         let shift = self.theta[p] - kernel::dot(self.centre, w);
         let limit = self.epsilon * sigma;
-        let sheet = (8192 / stride).clamp(32, 256);
+        let sheet = linalg::sheet_rows(stride);
         let mut score = vec![0.0; sheet];
         for first in (0..batch.rows()).step_by(sheet) {
             let part = batch.slice(first..(first + sheet).min(batch.rows()));

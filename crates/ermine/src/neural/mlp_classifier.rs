@@ -1,13 +1,14 @@
 //! Classes by a network: min_w mean_i -ln p_{y_i}(x_i) + alpha / (2 n) ||W||^2, where p is the softmax of the last layer's scores (logistic of a
 //! single one for two classes). Layers and gradient are in [`network`](super::network), training in [`train`](super::train).
-//! One class a row: several labels at once want a network for each.
+//! Several labels a row, each there or not, are a target of several columns of 0 and 1: min_w mean_i sum_j -ln p(y_ij | x_i) + the penalty, with the
+//! logistic of a score for each label.
 
 use super::{
     NeuralModel,
     network::{Activation, Head, Init},
     network_params,
     optimiser::{Schedule, Solver},
-    train::{BatchSize, Settings, train},
+    train::{BatchSize, Settings, Targets, train},
 };
 use crate::{
     Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
@@ -15,6 +16,7 @@ use crate::{
         TargetKind,
         model::Property,
         param::{above, any, at_least, between, from_to, linear, log, within},
+        reduce,
     },
     engine::loss::Loss,
 };
@@ -39,11 +41,15 @@ network_params! {
 
 impl MLPClassifier {
     fn train(&self, before: Option<&NeuralModel>, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeuralModel>> {
-        let classes = match data.shape().target {
-            TargetKind::Class(classes) => classes,
-            _ => 0,
+        let (head, classes) = match data.shape().target {
+            TargetKind::Class(2) => (Head::Each(Loss::Logistic), 2),
+            TargetKind::Class(classes) => (Head::Softmax, classes),
+            _ => {
+                let labels = Targets { allowed: |y| y == 0.0 || y == 1.0, problem: "a label is 0 or 1" };
+                reduce(ctx, data, &labels)?;
+                (Head::Labels, 0)
+            }
         };
-        let head = if classes == 2 { Head::Each(Loss::Logistic) } else { Head::Softmax };
         train(&self.settings(), head, classes, before, data, ctx)
     }
 }
@@ -55,6 +61,7 @@ impl Estimator for MLPClassifier {
         scale: true,
         random: true,
         resume: true,
+        multi_target: true,
         exceptions: &[(
             Property::WeightIsRepetition,
             "a row twice is drawn into two minibatches, a row of weight two into one",

@@ -7,14 +7,15 @@ use super::{
     network::{Activation, Head, Init},
     network_params,
     optimiser::{Schedule, Solver},
-    train::{BatchSize, Settings, train},
+    train::{BatchSize, Settings, Targets, train},
 };
 use crate::{
-    Ctx, Error, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
     core::{
-        Batch, Reduce, choice,
+        choice,
         model::Property,
         param::{above, any, at_least, between, from_to, linear, log, within},
+        reduce,
     },
     engine::loss::Loss,
 };
@@ -47,34 +48,13 @@ impl MLPRegressor {
             RegressionLoss::SquaredError => Loss::Squared,
             RegressionLoss::Huber => Loss::Huber { delta: self.huber_delta },
             RegressionLoss::Poisson => {
-                crate::core::reduce(ctx, data, &NoNegative)?;
+                let counts = Targets { allowed: |y| y >= 0.0, problem: "the Poisson loss needs 0 or more" };
+                reduce(ctx, data, &counts)?;
                 Loss::PoissonLog
             }
         };
         train(&self.settings(), Head::Each(loss), 0, before, data, ctx)
     }
-}
-
-/// Refuses what is no count.
-struct NoNegative;
-
-impl Reduce for NoNegative {
-    type Stat = ();
-
-    fn zero(&self) {}
-
-    fn add(&self, _: &mut (), batch: &Batch) -> Result<()> {
-        match batch.y.real().iter().position(|y| *y < 0.0) {
-            None => Ok(()),
-            Some(at) => {
-                let width = batch.y.real().len() / batch.rows();
-                let problem = format!("the target is {}, and the Poisson loss needs 0 or more", batch.y.real()[at]);
-                Err(Error::value(batch.first + at / width, None, problem))
-            }
-        }
-    }
-
-    fn merge(&self, _: &mut (), _: ()) {}
 }
 
 impl Estimator for MLPRegressor {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NeuralModel {
     pub network: Network,
-    /// 0 for numbers.
+    /// 0 for numbers and labels.
     pub classes: usize,
     pub state: State,
 }
@@ -30,9 +30,11 @@ impl Model for NeuralModel {
     }
 
     fn outputs(&self) -> Vec<(Output, usize)> {
-        match self.classes {
-            0 => vec![(Output::Value, self.network.outputs())],
-            classes => vec![(Output::Class, 1), (Output::Probability, classes)],
+        let width = self.network.outputs();
+        match (self.network.head, self.classes) {
+            (Head::Labels, _) => vec![(Output::Class, width), (Output::Probability, width)],
+            (_, 0) => vec![(Output::Value, width)],
+            (_, classes) => vec![(Output::Class, 1), (Output::Probability, classes)],
         }
     }
 
@@ -41,7 +43,7 @@ impl Model for NeuralModel {
         let mut scores = vec![0.0; x.rows() * k];
         self.network.scores(&self.state.weights, &self.state.running, x, &mut scores);
         match output {
-            Output::Class if k == 1 => {
+            Output::Class if head != Head::Softmax => {
                 out.iter_mut().zip(&scores).for_each(|(out, s)| *out = f64::from(u8::from(*s > 0.0)));
             }
             Output::Class => {
@@ -76,7 +78,7 @@ impl Model for NeuralModel {
                 "out_activation_",
                 text(match self.network.head {
                     Head::Softmax => "softmax",
-                    Head::Each(Loss::Logistic) => "logistic",
+                    Head::Each(Loss::Logistic) | Head::Labels => "logistic",
                     Head::Each(Loss::PoissonLog) => "exp",
                     Head::Each(_) => "identity",
                 }),
@@ -100,7 +102,7 @@ impl Model for NeuralModel {
             (Head::Softmax, classes) => classes,
             (Head::Each(Loss::Logistic), 2) => 1,
             (Head::Each(Loss::Logistic), _) => return Err(damaged()),
-            (Head::Each(_), 0) => self.network.outputs(),
+            (Head::Each(_) | Head::Labels, 0) => self.network.outputs(),
             _ => return Err(damaged()),
         };
         if outputs == self.network.outputs() { Ok(()) } else { Err(damaged()) }

@@ -70,6 +70,8 @@ pub enum Head {
     Softmax,
     /// A loss of each score by itself: squared, Huber, Poisson, or logistic for two classes.
     Each(Loss),
+    /// A yes or no for each label: the logistic loss of each score.
+    Labels,
 }
 
 /// The shape of a network; its weights live elsewhere.
@@ -299,11 +301,10 @@ impl Network {
 /// Loss, weight and rows at the end of a statistic.
 pub const TAIL: usize = 3;
 
-/// Rows of one block, copied from wherever they lie.
+/// Rows of one block, copied from wherever they lie. Sparse ones have starts and columns, dense ones a single start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rows {
     pub cols: usize,
-    pub sparse: bool,
     pub values: Vec<f64>,
     pub starts: Vec<usize>,
     pub columns: Vec<u32>,
@@ -313,8 +314,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    pub fn new(cols: usize, sparse: bool) -> Self {
-        Rows { cols, sparse, starts: vec![0], ..Rows::default() }
+    pub fn new(cols: usize) -> Self {
+        Rows { cols, starts: vec![0], ..Rows::default() }
     }
 
     pub fn clear(&mut self) {
@@ -346,8 +347,29 @@ impl Rows {
         self.weights.push(weight);
     }
 
+    /// Dense rows that are mostly zeros (pixels, one-hot columns) become sparse, which makes a step cheaper.
+    pub fn thin_out(&mut self) {
+        let stored = self.values.iter().filter(|value| **value != 0.0).count();
+        if self.starts.len() > 1 || 3 * stored > self.values.len() {
+            return;
+        }
+        // Every value is written where the next one that counts goes: no branch to guess.
+        self.columns.resize(self.values.len(), 0);
+        let mut to = 0;
+        for i in 0..self.len() {
+            for j in 0..self.cols {
+                let value = self.values[i * self.cols + j];
+                (self.values[to], self.columns[to]) = (value, j as u32);
+                to += usize::from(value != 0.0);
+            }
+            self.starts.push(to);
+        }
+        self.columns.truncate(to);
+        self.values.truncate(to);
+    }
+
     pub fn x(&self) -> X<'_> {
-        if self.sparse {
+        if self.starts.len() > 1 {
             X::Sparse(crate::core::data::Csr {
                 starts: &self.starts,
                 columns: &self.columns,
@@ -517,6 +539,7 @@ impl Head {
             Head::Softmax => softmax_loss(scores, rows, k, delta),
             // The code of one of two classes is 0 or 1, as the logistic loss takes it.
             Head::Each(point) => pointwise(&point, scores, rows, k, delta),
+            Head::Labels => pointwise(&Loss::Logistic, scores, rows, k, delta),
         }
     }
 
@@ -535,6 +558,7 @@ impl Head {
                     (p[0], p[1]) = (kernel::sigmoid(-s), kernel::sigmoid(s));
                 }
             }
+            Head::Labels => out.iter_mut().zip(scores).for_each(|(out, &s)| *out = kernel::sigmoid(s)),
             Head::Each(Loss::PoissonLog) => out.iter_mut().zip(scores).for_each(|(out, &s)| *out = kernel::exp(s)),
             Head::Each(_) => out[..scores.len()].copy_from_slice(scores),
         }

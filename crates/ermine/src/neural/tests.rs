@@ -29,12 +29,13 @@ const ACTIVATIONS: [Activation; 7] = [
 
 fn random_rows(head: Head, k: usize, sparse: bool) -> Rows {
     let mut rng = Stream::new(3, "rows", 0);
-    let mut rows = Rows::new(4, sparse);
+    let mut rows = Rows::new(4);
     for i in 0..9 {
         let values: Vec<f64> = (0..4).map(|_| rng.normal()).collect();
         let y: Vec<f64> = match head {
             Head::Softmax => vec![(i % k) as f64],
             Head::Each(Loss::Logistic) => vec![(i % 2) as f64],
+            Head::Labels => (0..k).map(|j| ((i >> j) % 2) as f64).collect(),
             Head::Each(Loss::PoissonLog) => (0..k).map(|_| rng.below(5) as f64).collect(),
             _ => (0..k).map(|_| 2.0 * rng.normal()).collect(),
         };
@@ -58,6 +59,7 @@ fn gradients_match_finite_differences() {
         (Head::Each(Loss::Squared), 2),
         (Head::Each(Loss::Huber { delta: 0.8 }), 2),
         (Head::Each(Loss::PoissonLog), 1),
+        (Head::Labels, 3),
     ];
     let dropout = Dropout { share: 0.3, seed: 5, step: 2, first: 0 };
     for activation in ACTIVATIONS {
@@ -285,6 +287,35 @@ fn goes_on_where_it_stood() {
     let wider = MLPClassifier { hidden_layer_sizes: vec![11], ..epochs(1) };
     let error = wider.resume(&parts, &data, &ctx).err().unwrap().to_string();
     assert!(error.contains("the network to go on from") && error.contains("[2, 11, 1]"), "{error}");
+}
+
+/// Labels that hold together with others: inside the outer ring, on the right, both.
+#[test]
+fn several_labels_a_row() {
+    let (x, ring) = rings(600);
+    let labels = |i: usize| {
+        let (inner, right) = (f64::from(ring[i] == 0), f64::from(x[2 * i] > 0.0));
+        [inner, right, inner * right]
+    };
+    let y: Vec<f64> = (0..600).flat_map(labels).collect();
+    let data = Data::new(X::dense(&x, 2).unwrap()).reals(&y, 3).unwrap();
+    let network = MLPClassifier {
+        hidden_layer_sizes: vec![32],
+        learning_rate_init: 0.02,
+        early_stopping: true,
+        ..Default::default()
+    };
+    let model = network.fit(&data, &Ctx::new(1)).unwrap().model;
+    let predicted = |output| predict(&Ctx::new(0), &model, &X::dense(&x, 2).unwrap(), output, false).unwrap().values;
+    let (found, p) = (predicted(Output::Class), predicted(Output::Probability));
+    let right = found.iter().zip(&y).filter(|(found, y)| found == y).count();
+    assert!(right > 1_700, "{right} of 1800");
+    assert!(p.iter().zip(&found).all(|(p, found)| (*p > 0.5) == (*found == 1.0)));
+    assert!(model.state.validation_scores.iter().any(|score| *score > 0.9), "{:?}", model.state.validation_scores);
+
+    let wrong = Data::new(X::dense(&x[..4], 2).unwrap()).reals(&[0.0, 1.0, 2.0, 0.0], 2).unwrap();
+    let error = network.fit(&wrong, &Ctx::new(1)).err().unwrap().to_string();
+    assert!(error.contains("a label is 0 or 1") && error.contains("row 1"), "{error}");
 }
 
 #[test]

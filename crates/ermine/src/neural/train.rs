@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Certificate, Ctx, Error, Fit, FitLog, Result, Source, Stop,
     core::{
-        Batch, Reduce, Target,
+        Batch, Reduce, Target, TargetKind,
         ctx::Progress,
         kernel, param,
         reduce::{merge_units, middle},
@@ -112,7 +112,7 @@ pub fn train(
     let shape = data.shape();
     let outputs = match (head, shape.target) {
         (Head::Softmax, _) => classes,
-        (_, crate::core::TargetKind::Real(targets)) => targets,
+        (_, TargetKind::Real(targets)) => targets,
         _ => 1,
     };
     let mut sizes = vec![shape.cols];
@@ -202,6 +202,31 @@ impl HeldOut {
     }
 }
 
+/// Refuses targets that the loss has no meaning for.
+pub(super) struct Targets {
+    pub allowed: fn(f64) -> bool,
+    pub problem: &'static str,
+}
+
+impl Reduce for Targets {
+    type Stat = ();
+
+    fn zero(&self) {}
+
+    fn add(&self, _: &mut (), batch: &Batch) -> Result<()> {
+        let Target::Real { values, cols } = batch.y else { return Ok(()) };
+        match values.iter().position(|y| !(self.allowed)(*y)) {
+            None => Ok(()),
+            Some(at) => {
+                let problem = format!("the target is {}, and {}", values[at], self.problem);
+                Err(Error::value(batch.first + at / cols, None, problem))
+            }
+        }
+    }
+
+    fn merge(&self, _: &mut (), _: ()) {}
+}
+
 /// Checks that the rows are numbers and sums up the held-out ones.
 struct Survey {
     held_out: HeldOut,
@@ -270,7 +295,7 @@ impl Reduce for Judge<'_> {
     }
 
     fn add(&self, stat: &mut Vec<f64>, batch: &Batch) -> Result<()> {
-        let mut rows = Rows::new(batch.x.cols(), batch.x.is_sparse());
+        let mut rows = Rows::new(batch.x.cols());
         (0..batch.rows()).filter(|i| self.held_out.has(batch.first + i)).for_each(|i| push(&mut rows, batch, i));
         let k = self.network.outputs();
         let mut scores = vec![0.0; rows.len() * k];
@@ -279,8 +304,12 @@ impl Reduce for Judge<'_> {
         }
         for (i, (scores, &weight)) in scores.chunks_exact(k).zip(&rows.weights).enumerate() {
             if self.means.is_empty() {
-                let class = if k == 1 { usize::from(scores[0] > 0.0) } else { super::model::first_largest(scores) };
-                stat[0] += if class == rows.y[i] as usize { weight } else { 0.0 };
+                // A row with several labels is right when all of them are.
+                let right = match self.network.head {
+                    Head::Softmax => super::model::first_largest(scores) == rows.y[i] as usize,
+                    _ => scores.iter().zip(&rows.y[i * k..]).all(|(score, y)| (*score > 0.0) == (*y > 0.5)),
+                };
+                stat[0] += if right { weight } else { 0.0 };
                 stat[1] += weight;
                 continue;
             }
@@ -313,7 +342,7 @@ fn push(rows: &mut Rows, batch: &Batch, i: usize) {
 /// Blocks of a minibatch, by its size and the work a row takes: enough of each that a thread is worth waking, few enough that summing
 /// their gradients stays cheap. A power of two, for even shares.
 fn blocks(rows: usize, work: usize) -> usize {
-    const ROWS: usize = 48;
+    const ROWS: usize = 96;
     const WORK: usize = 2_000_000;
     const MOST: usize = 16;
     let mut count = 1;
@@ -451,9 +480,8 @@ impl<'a> Trainer<'a> {
         if matches!(rule, Rule::Adam { .. }) && state.second.len() != weights {
             (state.second, state.steps) = (vec![0.0; weights], 0);
         }
-        let classifies = matches!(shape.target, crate::core::TargetKind::Class(_));
-        let slot =
-            || Slot { rows: Rows::new(shape.cols, shape.sparse), buffers: Buffers::default(), space: Space::default() };
+        let classifies = network.head == Head::Labels || matches!(shape.target, TargetKind::Class(_));
+        let slot = || Slot { rows: Rows::new(shape.cols), buffers: Buffers::default(), space: Space::default() };
         Trainer {
             settings,
             network,
@@ -605,6 +633,7 @@ impl<'a> Trainer<'a> {
                     None => self.feed.load(minibatch[place], &mut slot.rows, &mut slot.buffers)?,
                 }
             }
+            slot.rows.thin_out();
             let dropout = (self.settings.dropout > 0.0).then_some(Dropout {
                 share: self.settings.dropout,
                 seed: self.ctx.seed,
@@ -803,11 +832,12 @@ impl Reduce for FullBatch<'_> {
     }
 
     fn add(&self, stat: &mut Vec<f64>, batch: &Batch) -> Result<()> {
-        let fresh = || (Rows::new(batch.x.cols(), batch.x.is_sparse()), Space::default());
+        let fresh = || (Rows::new(batch.x.cols()), Space::default());
         let (mut rows, mut space) = lock(self.spaces).pop().unwrap_or_else(fresh);
         for first in (0..batch.rows()).step_by(256) {
             rows.clear();
             (first..(first + 256).min(batch.rows())).for_each(|i| push(&mut rows, batch, i));
+            rows.thin_out();
             self.network.learn(self.weights, &rows, None, &mut space)?;
             kernel::add_scaled(1.0, &space.stat, stat);
         }
