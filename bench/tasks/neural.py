@@ -11,7 +11,7 @@ EXACT = dict(tol=0.0, n_iter_no_change=10_000, random_state=0)
 ADAM = dict(rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)
 
 
-def jax_network(X, y, hidden, epochs, batch):
+def jax_network(X, y, hidden, epochs, batch, number):
     """One hidden ReLU layer, softmax, Adam, as somebody who knows JAX writes it: one compiled loop per epoch."""
 
     def prepare():
@@ -19,10 +19,12 @@ def jax_network(X, y, hidden, epochs, batch):
         import jax
         import jax.numpy as jnp
 
+        jax.config.update("jax_enable_x64", True)  # allows both; every array says which
+
         sizes = [X.shape[1], hidden, int(y.max()) + 1]
         rng = np.random.default_rng(0)
         start = [
-            (rng.uniform(-1, 1, (a, b)).astype(np.float32) * np.float32(np.sqrt(6 / (a + b))), np.zeros(b, np.float32))
+            (rng.uniform(-1, 1, (a, b)).astype(number) * number(np.sqrt(6 / (a + b))), np.zeros(b, number))
             for a, b in zip(sizes, sizes[1:])
         ]
 
@@ -45,17 +47,17 @@ def jax_network(X, y, hidden, epochs, batch):
             return (params, m, v, t, X, y), None
 
         epoch = jax.jit(lambda state, rows: jax.lax.scan(step, state, rows)[0])
-        Xs, ys = jnp.asarray(X, jnp.float32), jnp.asarray(y)
+        Xs, ys = jnp.asarray(X, number), jnp.asarray(y)
 
         def train():
             rng = np.random.default_rng(0)
             zero = jax.tree.map(np.zeros_like, start)
-            state = (start, zero, zero, np.float32(0), Xs, ys)
+            state = (start, zero, zero, number(0), Xs, ys)
             for _ in range(epochs):
                 rows = rng.permutation(len(y))[: len(y) // batch * batch].reshape(-1, batch)
                 state = epoch(state, rows)
             params = jax.block_until_ready(state[0])
-            return SimpleNamespace(predict_proba=lambda X: jax.nn.softmax(scores(params, X.astype(np.float32))))
+            return SimpleNamespace(predict_proba=lambda X: jax.nn.softmax(scores(params, X.astype(number))))
 
         return train
 
@@ -100,7 +102,8 @@ def mnist(env):
     shape = dict(batch_size=200, max_iter=5, hidden_layer_sizes=(128,))
     contenders = same("neural_network.MLPClassifier", X, y, peers=["sklearn"], **shape, **EXACT) | {
         "torch (float32)": torch_network(X, y, 128, 5, 200),
-        "jax (float32)": jax_network(X, y, 128, 5, 200),
+        "jax (float32)": jax_network(X, y, 128, 5, 200, np.float32),
+        "jax (float64)": jax_network(X, y, 128, 5, 200, np.float64),
     }
     # Same number of steps from different random starts: the loss agrees to some per cent.
     return Bench(contenders, measures.log_loss(X[:20_000], y[:20_000]), 0.15)

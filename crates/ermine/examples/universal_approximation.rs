@@ -26,8 +26,8 @@ fn main() -> Result<()> {
             activation: Activation::Tanh,
             solver: Solver::Lbfgs,
             alpha: 0.0,
-            max_iter: 3000,
-            tol: 1e-7,
+            max_iter: 20_000,
+            tol: 1e-9,
             ..Default::default()
         };
         let mut best = f64::INFINITY;

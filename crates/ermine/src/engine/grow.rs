@@ -1,7 +1,7 @@
 //! Growing one tree with exact best splits.
 //!
 //! At a node every candidate column is ordered by its ranks ([`Columns`]): counted into bins where the ranks lie close together,
-//! sorted as integers where not. Rows then move from right to left one distinct value at a time, and a [`Meter`] says how pure the
+//! sorted as integers where not; small subtrees order their rows once ([`Order`]). Rows then move from right to left one distinct value at a time, and a [`Meter`] says how pure the
 //! two sides are. Rows are partitioned in place and keep their order. Cost: O(rows x candidates) a level, sorting of small nodes apart.
 //!
 //! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split into two sets of levels:
@@ -14,6 +14,7 @@ use crate::{
     core::rng,
     engine::{
         columns::{Column, Columns, MISSING},
+        order::{self, Marks, Order, sort},
         tree::{Draft, DraftNode, Split, Test, contains},
     },
 };
@@ -84,6 +85,10 @@ pub trait Meter: Clone + Send + Sync {
     fn take_bin(&mut self, bin: usize);
     fn sides(&self) -> (f64, f64);
     fn score(&self) -> f64;
+    /// The scores after each row of `sequence` has moved, where all of them together cost less than one by one.
+    fn scores(&mut self, _sequence: &[u32], _out: &mut Vec<f64>) -> bool {
+        false
+    }
 
     /// Probability of a split at least as good where the target does not depend on the side. Rows with `left` have moved.
     fn p_value(&self, left: &[bool]) -> f64;
@@ -136,10 +141,16 @@ struct Scratch {
     sequence: Vec<u32>,
     missing: Vec<u32>,
     right: Vec<u32>,
+    scores: Vec<f64>,
+    marks: Marks,
+    numbers: Vec<u32>,
 }
 
 /// Nodes with more rows than this are opened one after the other, their columns in parallel; smaller subtrees grow in parallel.
 const LARGE: usize = 1 << 14;
+
+/// From this many rows on, cuts are scored together.
+const TOGETHER: usize = 16;
 
 /// A node to be opened.
 #[derive(Clone, Copy)]
@@ -222,7 +233,7 @@ impl Grower<'_> {
                 continue;
             }
             let rows = &mut samples[task.start..task.end];
-            if let Some((at, left)) = self.step(hand, &mut draft, rows, &task)? {
+            if let Some((at, left)) = self.step(hand, &mut draft, rows, None, &task)? {
                 stack.push(task.child(at, false, task.start + left, task.end));
                 stack.push(task.child(at, true, task.start, task.start + left));
             }
@@ -240,8 +251,24 @@ impl Grower<'_> {
             self.ctx.check()?;
             let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
             let mut stack = vec![Task { start: 0, end: rows.len(), parent: None, ..task }];
+            // The order of the small subtree that is being grown: its nodes lie on top of the stack until it is done.
+            let mut order: Option<(Order, usize)> = None;
             while let Some(task) = stack.pop() {
-                if let Some((at, left)) = self.step(hand, &mut draft, &mut rows[task.start..task.end], &task)? {
+                let range = task.start..task.end;
+                if order.as_ref().is_some_and(|(_, depth)| stack.len() < *depth) {
+                    order = None;
+                }
+                let pays = range.len() <= order::MOST
+                    && range.len() >= order::LEAST
+                    && self.limits.max_depth - task.depth > 2
+                    && !self.limits.random;
+                if order.is_none() && pays {
+                    let Scratch { keys, spare, .. } = &mut hand.scratch;
+                    order = Some((Order::new(self.columns, &rows[range.clone()], keys, spare), stack.len()));
+                    (0..).zip(&mut rows[range.clone()]).for_each(|(i, row)| *row = i);
+                }
+                let known = order.as_ref().map(|(order, _)| order);
+                if let Some((at, left)) = self.step(hand, &mut draft, &mut rows[range], known, &task)? {
                     stack.push(task.child(at, false, task.start + left, task.end));
                     stack.push(task.child(at, true, task.start, task.start + left));
                 }
@@ -274,14 +301,30 @@ impl Grower<'_> {
         hand: &mut Hand<M>,
         draft: &mut Draft,
         rows: &mut [u32],
+        order: Option<&Order>,
         task: &Task,
     ) -> Result<Option<(usize, usize)>> {
-        let (at, found) = self.open(hand, draft, rows, task)?;
-        Ok(found.map(|found| (at, self.split(hand, draft, rows, at, found))))
+        let (at, found) = self.open(hand, draft, rows, order, task)?;
+        Ok(found.map(|found| (at, self.split(hand, draft, rows, order, at, found))))
     }
 
-    fn split<M>(&self, hand: &mut Hand<M>, draft: &mut Draft, rows: &mut [u32], at: usize, found: Found) -> usize {
-        let left = partition(rows, &self.columns.columns[found.feature].codes, &found, &mut hand.scratch.right);
+    fn split<M>(
+        &self,
+        hand: &mut Hand<M>,
+        draft: &mut Draft,
+        rows: &mut [u32],
+        order: Option<&Order>,
+        at: usize,
+        found: Found,
+    ) -> usize {
+        let right = &mut hand.scratch.right;
+        let left = match order {
+            Some(order) => partition(rows, |row| found.goes_left(order.code(found.feature, row)), right),
+            None => {
+                let codes = &self.columns.columns[found.feature].codes;
+                partition(rows, |row| found.goes_left(codes[row as usize]), right)
+            }
+        };
         draft.nodes[at].split =
             Some(Split { feature: found.feature, test: found.test, missing_left: found.missing_left });
         left
@@ -319,7 +362,7 @@ impl Grower<'_> {
         let mut next = vec![root];
         loop {
             for task in next.drain(..) {
-                let (at, found) = self.open(hand, &mut draft, &samples[task.start..task.end], &task)?;
+                let (at, found) = self.open(hand, &mut draft, &samples[task.start..task.end], None, &task)?;
                 if let Some(found) = found {
                     let decrease = found.score - hand.meter.gain();
                     heap.push(Open { decrease, at, task, found });
@@ -329,7 +372,7 @@ impl Grower<'_> {
                 break;
             }
             let Some(Open { at, task, found, .. }) = heap.pop() else { break };
-            let left = self.split(hand, &mut draft, &mut samples[task.start..task.end], at, found);
+            let left = self.split(hand, &mut draft, &mut samples[task.start..task.end], None, at, found);
             next.push(task.child(at, true, task.start, task.start + left));
             next.push(task.child(at, false, task.start + left, task.end));
             leaves += 1;
@@ -343,13 +386,22 @@ impl Grower<'_> {
         hand: &mut Hand<M>,
         draft: &mut Draft,
         rows: &[u32],
+        order: Option<&Order>,
         task: &Task,
     ) -> Result<(usize, Option<Found>)> {
         let limits = self.limits;
         if rows.len() > LARGE {
             self.ctx.check()?;
         }
-        hand.meter.load(rows);
+        match order {
+            None => hand.meter.load(rows),
+            Some(order) => {
+                let numbers = &mut hand.scratch.numbers;
+                numbers.clear();
+                numbers.extend(rows.iter().map(|&row| order.rows[row as usize]));
+                hand.meter.load(numbers);
+            }
+        }
         let (weight, impurity) = (hand.meter.weight(), hand.meter.impurity());
         let at = draft.nodes.len();
         if let Some((parent, left)) = task.parent {
@@ -365,14 +417,18 @@ impl Grower<'_> {
         if stop {
             return Ok((at, None));
         }
-        let Some(found) = self.search(hand, rows, task.seed) else { return Ok((at, None)) };
+        if let Some(order) = order {
+            hand.scratch.marks.load(order, rows);
+        }
+        let Some(found) = self.search(hand, rows, order, task.seed) else { return Ok((at, None)) };
         let decrease = (found.score - hand.meter.gain()) / self.total;
         if decrease + f64::EPSILON < limits.min_decrease {
             return Ok((at, None));
         }
         if let Some(level) = limits.significance {
             let codes = &self.columns.columns[found.feature].codes;
-            let left: Vec<bool> = rows.iter().map(|&row| found.goes_left(codes[row as usize])).collect();
+            let code = |row: u32| order.map_or_else(|| codes[row as usize], |order| order.code(found.feature, row));
+            let left: Vec<bool> = rows.iter().map(|&row| found.goes_left(code(row))).collect();
             hand.meter.start(&[]);
             (0..rows.len()).filter(|&i| left[i]).for_each(|i| hand.meter.take(i));
             if hand.meter.p_value(&left) > level {
@@ -382,7 +438,7 @@ impl Grower<'_> {
         Ok((at, Some(found)))
     }
 
-    fn search<M: Meter>(&self, hand: &mut Hand<M>, rows: &[u32], seed: u64) -> Option<Found> {
+    fn search<M: Meter>(&self, hand: &mut Hand<M>, rows: &[u32], order: Option<&Order>, seed: u64) -> Option<Found> {
         let cols = self.columns.columns.len();
         let tried = self.limits.max_features.clamp(1, cols);
         let mut draws = Draws(seed);
@@ -395,30 +451,30 @@ impl Grower<'_> {
                 best = Some(found);
             }
         };
-        if tried == cols && self.parallel && rows.len() * cols > LARGE {
+        if tried == cols && self.parallel && order.is_none() && rows.len() * cols > LARGE {
             let results: Vec<_> = (0..cols)
                 .into_par_iter()
-                .map_init(|| hand.clone(), |hand, j| self.column(hand, rows, j, mix(seed ^ j as u64), tie))
+                .map_init(|| hand.clone(), |hand, j| self.column(hand, rows, order, j, mix(seed ^ j as u64), tie))
                 .collect();
             results.into_iter().for_each(|(_, found)| keep(found));
             return best;
         }
         if tried == cols {
             for j in 0..cols {
-                keep(self.column(hand, rows, j, mix(seed ^ j as u64), tie).1);
+                keep(self.column(hand, rows, order, j, mix(seed ^ j as u64), tie).1);
             }
             return best;
         }
         // Constant columns count as tried, but the search goes on until one is not.
-        let mut order: Vec<u32> = (0..cols as u32).collect();
+        let mut columns: Vec<u32> = (0..cols as u32).collect();
         let mut any = false;
         for visited in 0..cols {
             if visited >= tried && any {
                 break;
             }
-            order.swap(visited, visited + draws.below(cols - visited));
-            let j = order[visited] as usize;
-            let (varies, found) = self.column(hand, rows, j, mix(seed ^ j as u64), tie);
+            columns.swap(visited, visited + draws.below(cols - visited));
+            let j = columns[visited] as usize;
+            let (varies, found) = self.column(hand, rows, order, j, mix(seed ^ j as u64), tie);
             any |= varies;
             keep(found);
         }
@@ -430,17 +486,29 @@ impl Grower<'_> {
         &self,
         hand: &mut Hand<M>,
         rows: &[u32],
+        order: Option<&Order>,
         j: usize,
         seed: u64,
         tie: f64,
     ) -> (bool, Option<Found>) {
         let column = &self.columns.columns[j];
         let Hand { meter, scratch } = hand;
+        if let Some(order) = order.and_then(|order| order.column(j)) {
+            order.arrange(rows, &mut scratch.marks, &mut scratch.keys, &mut scratch.missing);
+            let (Some(first), Some(last)) = (scratch.keys.first(), scratch.keys.last()) else { return (false, None) };
+            let (low, high) = ((first >> 32) as u32, (last >> 32) as u32);
+            if low == high && scratch.missing.is_empty() {
+                return (false, None);
+            }
+            let node = Node { column, feature: j, low, high, limits: self.limits, tie };
+            return (true, node.in_order(meter, scratch, 0).map(|best| node.at_most(best)));
+        }
         scratch.codes.clear();
         scratch.missing.clear();
         let (mut low, mut high) = (MISSING, 0);
         for &row in rows {
-            let code = column.codes[row as usize];
+            let number = order.map_or(row, |order| order.rows[row as usize]);
+            let code = column.codes[number as usize];
             scratch.codes.push(code);
             // The code of missing is the largest of all, so it cannot lower `low`.
             low = low.min(code);
@@ -469,13 +537,14 @@ impl Grower<'_> {
     }
 }
 
-fn partition(rows: &mut [u32], codes: &[u32], found: &Found, right: &mut Vec<u32>) -> usize {
+#[inline(always)]
+fn partition(rows: &mut [u32], goes_left: impl Fn(u32) -> bool, right: &mut Vec<u32>) -> usize {
     right.clear();
     right.resize(rows.len(), 0);
     let (mut l, mut r) = (0, 0);
     for i in 0..rows.len() {
         let row = rows[i];
-        let left = found.goes_left(codes[row as usize]);
+        let left = goes_left(row);
         // Both are written, one counts: no branch to mispredict.
         rows[l] = row;
         right[r] = row;
@@ -484,6 +553,16 @@ fn partition(rows: &mut [u32], codes: &[u32], found: &Found, right: &mut Vec<u32
     }
     rows[l..].copy_from_slice(&right[..r]);
     l
+}
+
+/// Whether the missing go left: both ways are tried where there are any.
+fn directions(missing: &[u32]) -> &'static [bool] {
+    if missing.is_empty() { &[false] } else { &[false, true] }
+}
+
+/// Where nothing was missing, what will be goes with the many.
+fn with_the_many(best: Option<Best>, missing: &[u32], n: usize) -> Option<Best> {
+    best.map(|best| if missing.is_empty() { Best { missing_left: 2 * best.taken > n, ..best } } else { best })
 }
 
 /// One column at one node.
@@ -500,6 +579,8 @@ struct Node<'a> {
 #[derive(Clone, Copy)]
 struct Best {
     score: f64,
+    /// Rows on the left.
+    taken: usize,
     last: u32,
     next: u32,
     missing_left: bool,
@@ -508,103 +589,142 @@ struct Best {
 impl Node<'_> {
     fn best<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch) -> Option<Found> {
         let best = self.pass(meter, scratch, self.low, self.high)?;
+        Some(self.at_most(best))
+    }
+
+    fn at_most(&self, best: Best) -> Found {
         let threshold = match best.next {
             MISSING => f64::INFINITY,
             next => self.column.between(best.last, next),
         };
-        Some(Found {
+        Found {
             score: best.score,
             feature: self.feature,
             cut: Cut::AtMost(best.last),
             test: Test::AtMost(threshold),
             missing_left: best.missing_left,
-        })
+        }
     }
 
     /// The best cut of the codes in the scratch, which lie in low..=high or are missing.
     fn pass<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32, high: u32) -> Option<Best> {
         let n = scratch.codes.len();
         let range = (high - low) as usize + 1;
-        let mut best: Option<Best> = None;
         let width = meter.bin_width();
-        let directions: &[bool] = if scratch.missing.is_empty() { &[false] } else { &[false, true] };
         if width > 0 && range.saturating_mul(width) <= 4 * n {
-            scratch.counts.clear();
-            scratch.counts.resize(range, 0);
-            meter.clear_bins(range);
-            for (i, &code) in scratch.codes.iter().enumerate() {
-                if code != MISSING {
-                    scratch.counts[(code - low) as usize] += 1;
-                    meter.add_to_bin((code - low) as usize, i);
-                }
+            return self.by_bins(meter, scratch, low, range);
+        }
+        scratch.keys.clear();
+        for (i, &code) in scratch.codes.iter().enumerate() {
+            if code != MISSING {
+                scratch.keys.push(u64::from(code - low) << 32 | i as u64);
             }
-            for &missing_left in directions {
-                meter.start(&[]);
-                let mut taken = 0;
-                if missing_left {
-                    scratch.missing.iter().for_each(|&i| meter.take(i as usize));
-                    taken = scratch.missing.len();
+        }
+        sort(&mut scratch.keys, &mut scratch.spare, range);
+        self.in_order(meter, scratch, low)
+    }
+
+    /// The best cut where rows of equal code move together.
+    fn by_bins<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32, range: usize) -> Option<Best> {
+        let n = scratch.codes.len();
+        let mut best = None;
+        scratch.counts.clear();
+        scratch.counts.resize(range, 0);
+        meter.clear_bins(range);
+        for (i, &code) in scratch.codes.iter().enumerate() {
+            if code != MISSING {
+                scratch.counts[(code - low) as usize] += 1;
+                meter.add_to_bin((code - low) as usize, i);
+            }
+        }
+        for &missing_left in directions(&scratch.missing) {
+            meter.start(&[]);
+            let mut taken = 0;
+            if missing_left {
+                scratch.missing.iter().for_each(|&i| meter.take(i as usize));
+                taken = scratch.missing.len();
+            }
+            let mut last = MISSING;
+            for bin in 0..range {
+                let count = scratch.counts[bin] as usize;
+                if count == 0 {
+                    continue;
                 }
-                let mut last = MISSING;
-                for bin in 0..range {
-                    let count = scratch.counts[bin] as usize;
-                    if count == 0 {
-                        continue;
+                if last != MISSING {
+                    self.judge(meter, taken, n, last, low + bin as u32, missing_left, &mut best);
+                }
+                meter.take_bin(bin);
+                taken += count;
+                last = low + bin as u32;
+            }
+            if taken < n {
+                self.judge(meter, taken, n, last, MISSING, missing_left, &mut best);
+            }
+        }
+        with_the_many(best, &scratch.missing, n)
+    }
+
+    /// The best cut where the keys, `code - low` and place, are in order.
+    fn in_order<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32) -> Option<Best> {
+        let n = scratch.keys.len() + scratch.missing.len();
+        let mut best = None;
+        for &missing_left in directions(&scratch.missing) {
+            scratch.sequence.clear();
+            let known = scratch.keys.iter().map(|&key| key as u32);
+            if missing_left {
+                scratch.sequence.extend(scratch.missing.iter().copied().chain(known));
+            } else {
+                scratch.sequence.extend(known.chain(scratch.missing.iter().copied()));
+            }
+            let mut taken = if missing_left { scratch.missing.len() } else { 0 };
+            let mut last = (scratch.keys[0] >> 32) as u32;
+            let together = n >= TOGETHER && self.limits.min_weight_leaf == 0.0;
+            if together && meter.scores(&scratch.sequence, &mut scratch.scores) {
+                let mut offer = |taken: usize, next: u32, last: u32| {
+                    let score = scratch.scores[taken - 1];
+                    if self.counts(taken, n, score, &best) {
+                        best = Some(Best { score, taken, last, next, missing_left });
                     }
-                    if last != MISSING {
-                        self.judge(meter, taken, n, last, low + bin as u32, missing_left, &mut best);
-                    }
-                    meter.take_bin(bin);
-                    taken += count;
-                    last = low + bin as u32;
-                }
-                if taken < n {
-                    self.judge(meter, taken, n, last, MISSING, missing_left, &mut best);
-                }
-            }
-        } else {
-            scratch.keys.clear();
-            for (i, &code) in scratch.codes.iter().enumerate() {
-                if code != MISSING {
-                    scratch.keys.push(u64::from(code - low) << 32 | i as u64);
-                }
-            }
-            sort(&mut scratch.keys, &mut scratch.spare, range);
-            for &missing_left in directions {
-                scratch.sequence.clear();
-                let known = scratch.keys.iter().map(|&key| key as u32);
-                if missing_left {
-                    scratch.sequence.extend(scratch.missing.iter().copied().chain(known));
-                } else {
-                    scratch.sequence.extend(known.chain(scratch.missing.iter().copied()));
-                }
-                meter.start(&scratch.sequence);
-                let mut taken = 0;
-                if missing_left {
-                    scratch.missing.iter().for_each(|&i| meter.take(i as usize));
-                    taken = scratch.missing.len();
-                }
-                let mut last = (scratch.keys[0] >> 32) as u32;
+                };
                 for &key in &scratch.keys {
                     let code = (key >> 32) as u32;
                     if code != last {
-                        self.judge(meter, taken, n, last + low, code + low, missing_left, &mut best);
+                        offer(taken, code + low, last + low);
                         last = code;
                     }
-                    meter.take(key as u32 as usize);
                     taken += 1;
                 }
                 if taken < n {
-                    self.judge(meter, taken, n, last + low, MISSING, missing_left, &mut best);
+                    offer(taken, MISSING, last + low);
                 }
+                continue;
+            }
+            meter.start(&scratch.sequence);
+            scratch.sequence[..taken].iter().for_each(|&i| meter.take(i as usize));
+            for &key in &scratch.keys {
+                let code = (key >> 32) as u32;
+                if code != last {
+                    self.judge(meter, taken, n, last + low, code + low, missing_left, &mut best);
+                    last = code;
+                }
+                meter.take(key as u32 as usize);
+                taken += 1;
+            }
+            if taken < n {
+                self.judge(meter, taken, n, last + low, MISSING, missing_left, &mut best);
             }
         }
-        if let (Some(best), true) = (&mut best, scratch.missing.is_empty()) {
-            // Nothing was missing here: what will be goes with the many.
-            let left = scratch.codes.iter().filter(|&&code| code <= best.last).count();
-            best.missing_left = left > n - left;
-        }
-        best
+        with_the_many(best, &scratch.missing, n)
+    }
+
+    /// Whether a cut with `taken` rows on the left is allowed and better than the best.
+    #[inline]
+    fn counts(&self, taken: usize, n: usize, score: f64, best: &Option<Best>) -> bool {
+        let least = self.limits.min_rows_leaf;
+        best.as_ref().is_none_or(|best| score > best.score + self.tie)
+            && score.is_finite()
+            && taken >= least
+            && n - taken >= least
     }
 
     #[inline]
@@ -618,15 +738,11 @@ impl Node<'_> {
         missing_left: bool,
         best: &mut Option<Best>,
     ) {
-        let least = self.limits.min_rows_leaf;
-        if taken < least || n - taken < least {
-            return;
-        }
         let score = meter.score();
-        if best.as_ref().is_none_or(|best| score > best.score + self.tie) && score.is_finite() {
+        if self.counts(taken, n, score, best) {
             let (left, right) = meter.sides();
             if left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf {
-                *best = Some(Best { score, last, next, missing_left });
+                *best = Some(Best { score, taken, last, next, missing_left });
             }
         }
     }
@@ -722,31 +838,5 @@ impl Node<'_> {
         found.score = meter.score();
         let allowed = left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf;
         (allowed && found.score.is_finite()).then_some(found)
-    }
-}
-
-/// Sorts by the upper half, whose values are below `range`: by digits where there are many, by comparison where there are few.
-fn sort(keys: &mut Vec<u64>, spare: &mut Vec<u64>, range: usize) {
-    const DIGIT: u32 = 9;
-    if keys.len() < 1024 {
-        keys.sort_unstable();
-        return;
-    }
-    let bits = usize::BITS - (range - 1).leading_zeros();
-    spare.resize(keys.len(), 0);
-    for pass in 0..bits.div_ceil(DIGIT) {
-        let digit = |key: u64| (key >> (32 + pass * DIGIT)) as usize & ((1 << DIGIT) - 1);
-        let mut starts = [0u32; 1 << DIGIT];
-        keys.iter().for_each(|&key| starts[digit(key)] += 1);
-        let mut sum = 0;
-        for start in &mut starts {
-            (*start, sum) = (sum, sum + *start);
-        }
-        for &key in keys.iter() {
-            let at = &mut starts[digit(key)];
-            spare[*at as usize] = key;
-            *at += 1;
-        }
-        std::mem::swap(keys, spare);
     }
 }

@@ -1,12 +1,17 @@
 //! The criteria of a tree as [`Meter`]s. Two classes, one squared or Poisson target need two sums (weight and weighted target) and share one
 //! meter; more classes and more targets keep a sum for each; absolute error keeps the medians of all prefixes.
 
-use crate::engine::{grow::Meter, survival};
+use crate::{
+    core::kernel,
+    engine::{grow::Meter, survival},
+};
 
 /// G of a side with weight `w` and weighted sum of targets `s`.
 pub trait Score: Copy + Send + Sync + 'static {
     /// The target is 0 or 1 and leaves hold two shares.
     const CLASSES: bool;
+    /// G is a few operations, which vectors do for several cuts at once.
+    const SIMPLE: bool = false;
     fn gain(w: f64, s: f64) -> f64;
     /// What a row adds to the part of the impurity that no cut changes; `s` is its weighted target.
     fn constant(w: f64, s: f64) -> f64;
@@ -23,6 +28,7 @@ pub struct Entropy;
 
 impl Score for Squares {
     const CLASSES: bool = false;
+    const SIMPLE: bool = true;
     #[inline(always)]
     fn gain(w: f64, s: f64) -> f64 {
         s * s / w
@@ -45,6 +51,7 @@ impl Score for Poisson {
 
 impl Score for Gini {
     const CLASSES: bool = true;
+    const SIMPLE: bool = true;
     #[inline(always)]
     fn gain(w: f64, s: f64) -> f64 {
         (s * s + (w - s) * (w - s)) / w
@@ -80,6 +87,9 @@ pub struct Moments<'a, S> {
     pure: bool,
     left: [f64; 2],
     bins: Vec<[f64; 2]>,
+    /// Weight and sum to the left of every cut.
+    weights: Vec<f64>,
+    sums: Vec<f64>,
     score: std::marker::PhantomData<S>,
 }
 
@@ -94,6 +104,8 @@ impl<'a, S: Score> Moments<'a, S> {
             pure: false,
             left: [0.0; 2],
             bins: vec![],
+            weights: vec![],
+            sums: vec![],
             score: std::marker::PhantomData,
         }
     }
@@ -172,6 +184,32 @@ impl<S: Score> Meter for Moments<'_, S> {
         let [w, s] = self.bins[bin];
         self.left[0] += w;
         self.left[1] += s;
+    }
+    fn scores(&mut self, sequence: &[u32], out: &mut Vec<f64>) -> bool {
+        if !S::SIMPLE {
+            return false;
+        }
+        let Moments { local, weights, sums, total: [total_weight, total], .. } = self;
+        weights.clear();
+        sums.clear();
+        let (mut weight, mut sum) = (0.0, 0.0);
+        for &i in sequence {
+            let [w, s] = local[i as usize];
+            weight += w;
+            sum += s;
+            weights.push(weight);
+            sums.push(sum);
+        }
+        out.resize(sequence.len(), 0.0);
+        kernel::vectorised(
+            #[inline(always)]
+            || {
+                for ((out, &w), &s) in out.iter_mut().zip(weights.iter()).zip(sums.iter()) {
+                    *out = S::gain(w, s) + S::gain(*total_weight - w, *total - s);
+                }
+            },
+        );
+        true
     }
     fn sides(&self) -> (f64, f64) {
         (self.left[0], self.right()[0])
