@@ -34,6 +34,8 @@ pub struct Limits {
     pub min_decrease: f64,
     /// One random threshold a column instead of the best.
     pub random: bool,
+    /// In large nodes, the best of evenly ranked cuts and then the best around it, instead of the best of all.
+    pub coarse: bool,
     /// A split must differ from chance at this level.
     pub significance: Option<f64>,
 }
@@ -49,6 +51,7 @@ impl Limits {
             max_leaves: None,
             min_decrease: 0.0,
             random: false,
+            coarse: false,
             significance: None,
         }
     }
@@ -151,6 +154,9 @@ const LARGE: usize = 1 << 14;
 
 /// From this many rows on, cuts are scored together.
 const TOGETHER: usize = 16;
+
+/// Evenly ranked cuts of a large node, at most.
+const COARSE: usize = 256;
 
 /// A node to be opened.
 #[derive(Clone, Copy)]
@@ -612,7 +618,12 @@ impl Node<'_> {
         let range = (high - low) as usize + 1;
         let width = meter.bin_width();
         if width > 0 && range.saturating_mul(width) <= 4 * n {
-            return self.by_bins(meter, scratch, low, range);
+            return self.by_bins(meter, scratch, low, range, 0);
+        }
+        if width > 0 && self.limits.coarse && n > order::MOST {
+            let shift = usize::BITS - (range / COARSE).leading_zeros();
+            let best = self.by_bins(meter, scratch, low, (range >> shift) + 1, shift)?;
+            return self.around(meter, scratch, low, shift, best);
         }
         scratch.keys.clear();
         for (i, &code) in scratch.codes.iter().enumerate() {
@@ -624,17 +635,25 @@ impl Node<'_> {
         self.in_order(meter, scratch, low)
     }
 
-    /// The best cut where rows of equal code move together.
-    fn by_bins<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32, range: usize) -> Option<Best> {
+    /// The best cut where rows of equal code, or of codes that differ in their last `shift` bits only, move together.
+    fn by_bins<M: Meter>(
+        &self,
+        meter: &mut M,
+        scratch: &mut Scratch,
+        low: u32,
+        bins: usize,
+        shift: u32,
+    ) -> Option<Best> {
         let n = scratch.codes.len();
         let mut best = None;
         scratch.counts.clear();
-        scratch.counts.resize(range, 0);
-        meter.clear_bins(range);
+        scratch.counts.resize(bins, 0);
+        meter.clear_bins(bins);
         for (i, &code) in scratch.codes.iter().enumerate() {
             if code != MISSING {
-                scratch.counts[(code - low) as usize] += 1;
-                meter.add_to_bin((code - low) as usize, i);
+                let bin = ((code - low) >> shift) as usize;
+                scratch.counts[bin] += 1;
+                meter.add_to_bin(bin, i);
             }
         }
         for &missing_left in directions(&scratch.missing) {
@@ -645,21 +664,59 @@ impl Node<'_> {
                 taken = scratch.missing.len();
             }
             let mut last = MISSING;
-            for bin in 0..range {
+            for bin in 0..bins {
                 let count = scratch.counts[bin] as usize;
                 if count == 0 {
                     continue;
                 }
                 if last != MISSING {
-                    self.judge(meter, taken, n, last, low + bin as u32, missing_left, &mut best);
+                    self.judge(meter, taken, n, last, low + ((bin as u32) << shift), missing_left, &mut best);
                 }
                 meter.take_bin(bin);
                 taken += count;
-                last = low + bin as u32;
+                last = low + ((bin as u32) << shift);
             }
             if taken < n {
                 self.judge(meter, taken, n, last, MISSING, missing_left, &mut best);
             }
+        }
+        with_the_many(best, &scratch.missing, n)
+    }
+
+    /// The best cut inside the two bins beside a cut between bins.
+    fn around<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32, shift: u32, cut: Best) -> Option<Best> {
+        let (n, left) = (scratch.codes.len(), (cut.last - low) >> shift);
+        let right = if cut.next == MISSING { left } else { (cut.next - low) >> shift };
+        scratch.keys.clear();
+        for (i, &code) in scratch.codes.iter().enumerate() {
+            if code != MISSING && ((code - low) >> shift == left || (code - low) >> shift == right) {
+                scratch.keys.push(u64::from(code - low) << 32 | i as u64);
+            }
+        }
+        scratch.keys.sort_unstable();
+        meter.start(&[]);
+        let mut taken = 0;
+        if cut.missing_left {
+            scratch.missing.iter().for_each(|&i| meter.take(i as usize));
+            taken = scratch.missing.len();
+        }
+        for bin in (0..left as usize).filter(|&bin| scratch.counts[bin] > 0) {
+            meter.take_bin(bin);
+            taken += scratch.counts[bin] as usize;
+        }
+        let mut best = None;
+        let mut last = (scratch.keys[0] >> 32) as u32;
+        for &key in &scratch.keys {
+            let code = (key >> 32) as u32;
+            if code != last {
+                self.judge(meter, taken, n, last + low, code + low, cut.missing_left, &mut best);
+                last = code;
+            }
+            meter.take(key as u32 as usize);
+            taken += 1;
+        }
+        if cut.next == MISSING {
+            self.judge(meter, taken, n, last + low, MISSING, cut.missing_left, &mut best);
         }
         with_the_many(best, &scratch.missing, n)
     }

@@ -121,20 +121,37 @@ impl Sgd {
         if order.is_empty() {
             order = (0..n as u32).collect();
         }
+        let shuffle = |pass: usize, order: &mut Vec<u32>| {
+            if self.shuffle {
+                ctx.rng("shuffle", pass as u64).shuffle(order);
+            }
+        };
+        let mut next = Vec::new();
         let mut walk = Walk::new(self, state);
         let mut out =
             Descent { state: State::default(), losses: vec![], mistakes: vec![], converged: false, early: false };
         let (mut best, mut waited, mut eta) = (f64::INFINITY, 0, self.eta0);
         for pass in 0..limit {
             ctx.check()?;
-            if self.shuffle {
-                ctx.rng("shuffle", pass as u64).shuffle(&mut order);
+            if pass == 0 {
+                shuffle(pass, &mut order);
             }
-            let (loss, mistakes) = walk.pass(rows, &order, eta);
+            // The next pass is shuffled while this one runs.
+            next.clone_from(&order);
+            let wanted = pass + 1 < limit;
+            let ((loss, mistakes), ()) = rayon::join(
+                || walk.pass(rows, &order, eta),
+                || {
+                    if wanted {
+                        shuffle(pass + 1, &mut next)
+                    }
+                },
+            );
             let weight: f64 = match rows.weights {
                 Some(weights) => order.iter().map(|&i| weights[i as usize]).sum(),
                 None => order.len() as f64,
             };
+            std::mem::swap(&mut order, &mut next);
             out.losses.push(loss / weight.max(f64::MIN_POSITIVE));
             out.mistakes.push(mistakes);
             if self.loss == Loss::Perceptron && mistakes == 0 {
@@ -243,9 +260,10 @@ impl<'a> Walk<'a> {
         for (place, &i) in order.iter().enumerate() {
             let i = i as usize;
             if let (X::Dense(x), Some(&ahead)) = (rows.x, order.get(place + 8)) {
-                x.values[ahead as usize * x.cols..(ahead as usize + 1) * x.cols]
-                    .chunks(8)
-                    .for_each(|line| kernel::prefetch(&line[0]));
+                let ahead = ahead as usize;
+                x.values[ahead * x.cols..(ahead + 1) * x.cols].chunks(8).for_each(|line| kernel::prefetch(&line[0]));
+                kernel::prefetch(&rows.y[ahead]);
+                kernel::prefetch(&rows.norms2[ahead]);
             }
             let row = rows.x.row(i);
             let c = rows.weights.map_or(1.0, |weights| weights[i]);

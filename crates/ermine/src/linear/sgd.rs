@@ -38,7 +38,6 @@ pub fn descend(
     ctx: &Ctx,
 ) -> Result<Fit<SgdModel>> {
     let batch = data.in_memory(name, WHY)?;
-    batch.x.check_finite(batch.first)?;
     let (classes, outputs) = match data.shape().target {
         TargetKind::Class(2) => (2, 1),
         TargetKind::Class(classes) => (classes, classes),
@@ -48,7 +47,13 @@ pub fn descend(
         let found = format!("{classes} classes, but the model was fitted with {}", before.classes);
         return Err(Error::shape("target", format!("{} classes", before.classes), found));
     }
-    let norms2: Vec<f64> = batch.x.iter().map(|row| row.norm2() + f64::from(u8::from(sgd.fit_intercept))).collect();
+    let constant = f64::from(u8::from(sgd.fit_intercept));
+    let norms2 = ctx.map(batch.rows().div_ceil(BLOCK), |block| {
+        let x = batch.x.slice(block * BLOCK..((block + 1) * BLOCK).min(batch.rows()));
+        x.check_finite(batch.first + block * BLOCK)?;
+        Ok(x.iter().map(|row| row.norm2() + constant).collect::<Vec<f64>>())
+    })?;
+    let norms2 = norms2.concat();
     let own = |class: usize| -> Result<Descent> {
         let y: Vec<f64> = match classes {
             0 => batch.y.real().to_vec(),
@@ -103,6 +108,9 @@ pub fn descend(
     let states = descents.into_iter().map(|descent| descent.state).collect();
     Ok(Fit::new(SgdModel { coef, intercept, classes, loss: sgd.loss, states }, log))
 }
+
+/// Rows that are checked and measured together.
+const BLOCK: usize = 4096;
 
 pub const WHY: &str = "rows are visited one at a time in random order";
 

@@ -106,6 +106,7 @@ macro_rules! plan {
                     max_features: self.max_features.of(cols),
                     max_leaves: self.max_leaf_nodes,
                     min_decrease: self.min_impurity_decrease,
+                    coarse: false,
                     random: self.splitter == Splitter::Random,
                     significance: self.significance,
                 };

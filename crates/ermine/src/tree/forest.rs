@@ -98,6 +98,7 @@ macro_rules! forest {
                         max_leaves: self.max_leaf_nodes,
                         min_decrease: self.min_impurity_decrease,
                         random: $random,
+                        coarse: true,
                         ..Limits::none(shape.cols)
                     },
                     min_weight_fraction: self.min_weight_fraction_leaf,
@@ -166,8 +167,9 @@ struct Plan {
     oob: bool,
 }
 
-/// Trees between two looks at the clock; also what is in memory for out-of-bag predictions.
-const CHUNK: u64 = 16;
+/// Trees grown before any is added: threads wait for each other in between, but the rows that a tree did not see are kept until then.
+const TREES: u64 = 64;
+const TREES_OUT_OF_BAG: u64 = 16;
 
 impl Plan {
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
@@ -215,8 +217,9 @@ impl Plan {
         let mut trees: Vec<Tree> = Vec::with_capacity(self.trees);
         let mut importances = vec![0.0; cols];
         let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { n } else { 0 }] };
-        for first in (0..self.trees as u64).step_by(CHUNK as usize) {
-            let last = (first + CHUNK).min(self.trees as u64);
+        let together = if self.oob { TREES_OUT_OF_BAG } else { TREES };
+        for first in (0..self.trees as u64).step_by(together as usize) {
+            let last = (first + together).min(self.trees as u64);
             let grown: Vec<_> = ctx.map((last - first) as usize, |i| tree(first + i as u64))?;
             for (tree, shares, unseen) in grown {
                 importances.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
