@@ -367,7 +367,7 @@ class Classifier(ClassifierMixin, Estimator):
             total = np.bincount(codes, weights=weights, minlength=len(self.classes_))
             if np.count_nonzero(total) < 2:
                 raise ValueError(
-                    f"{type(self).__name__} needs at least two classes of weight above 0, and "
+                    f"{type(self).__name__} needs at least two classes of weight (sample_weight, class_weight) above 0, and "
                     f"{np.count_nonzero(total)} class has that"
                 )
         return weights
