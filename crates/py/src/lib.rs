@@ -5,6 +5,7 @@
 //! interpreter lock, while the calling thread waits for it and for Ctrl-C.
 
 mod convert;
+mod encode;
 mod file;
 mod metrics;
 mod run;
@@ -249,6 +250,7 @@ fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     metrics::register(module)?;
     module.add_function(wrap_pyfunction!(models, module)?)?;
     module.add_function(wrap_pyfunction!(check_params, module)?)?;
+    module.add_function(wrap_pyfunction!(encode::encode, module)?)?;
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(text::hashed_counts, module)?)?;
     Ok(())
