@@ -1,4 +1,4 @@
-"""Writes what follows from the list of models: classes, stubs, submodules and reference pages.
+"""Writes what follows from the lists of models and metrics: classes, stubs, submodules and reference pages.
 
     python python/generate.py           write
     python python/generate.py --check   fail when something is stale
@@ -85,6 +85,7 @@ def generated():
     for model in models:
         files[ROOT / "docs" / "models" / f"{model.name}.md"] = page(model)
     files[ROOT / "docs" / "models" / "README.md"] = index(models)
+    files[ROOT / "docs" / "metrics.md"] = metrics_page(json.loads(_ermine.metrics()))
     files[ROOT / "README.md"] = with_table((ROOT / "README.md").read_text(), models)
     return files
 
@@ -473,7 +474,7 @@ def rest_of_doc(model):
 
 
 def attribute_names(model):
-    names = [*model.attributes, *model.rows]
+    names = [*model.attributes, *(name for name in model.rows if name.endswith("_"))]
     names += ["classes_"] * (model.task == "Classification")
     names += ["n_features_in_", "feature_names_in_", "n_iter_", "fit_log_"]
     return list(dict.fromkeys(names))
@@ -582,6 +583,26 @@ def index(models):
             for model in models
             if model.module == module
         ]
+    return "\n".join(lines) + "\n"
+
+
+def metrics_page(metrics):
+    words = {"Class": "classes", "Probability": "a probability for each class", "Score": "scores or probabilities", "Value": "numbers"}
+    lines = ["# Metrics", "", f"<!-- {NOTE} -->", ""]
+    lines += [
+        "The names that `--scoring` of the command line and `scoring` of `ermine.model_selection` take. They are scikit-learn's; `neg_` may be left out on the",
+        "command line, where an error is shown as what it is. n_ab are the rows of class a that are called b, summed over the index that is a dot; TP, FP, TN, FN those",
+        "of one class against the rest; w weights, W their sum; y the truth, f the prediction, s a score. Functions of the same quantities are in `ermine.metrics`,",
+        "`ermine.metrics.interval` puts a bootstrap interval around each, and `ermine.metrics.best_threshold` chooses a threshold for stated costs.",
+    ]
+    for task in ("Classification", "Regression"):
+        lines += ["", f"## {task}", "", "| name | definition | of | better |", "| --- | --- | --- | --- |"]
+        for metric in metrics:
+            if metric["task"] == task:
+                of = words[metric["needs"]] + (", two classes" if metric["binary"] else "")
+                better = "more" if metric["greater_is_better"] else "less"
+                definition = metric["definition"].replace("|", chr(92) + "|")
+                lines += [f"| `{metric['name']}` | {definition} | {of} | {better} |"]
     return "\n".join(lines) + "\n"
 
 

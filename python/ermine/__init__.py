@@ -1,6 +1,7 @@
 """Classical machine learning that proves its fits, with scikit-learn's interface.
 
-Every class is here and in a submodule of scikit-learn's name: `ermine.Ridge` is `ermine.linear_model.Ridge`.
+Every class is here and in a submodule of scikit-learn's name: `ermine.Ridge` is `ermine.linear_model.Ridge`. Beside the models there are
+`ermine.metrics`, `ermine.model_selection`, `ermine.feature_extraction.text`, `ermine.pipeline` and `ermine.compose`.
 """
 
 import importlib
@@ -17,6 +18,8 @@ from ._tables import Table, read_table
 
 __all__ = ["FittedModel", "Table", "__version__", "load", "models", "read_table", "summary", *_CLASSES]
 
+_BESIDE = ("compose", "feature_extraction", "metrics", "model_selection", "pipeline")
+
 
 def models():
     """The list of models: for each a dict with name, doc, info and params."""
@@ -24,10 +27,10 @@ def models():
 
 
 def __getattr__(name):
-    if name in _MODULES:
+    if name in _MODULES or name in _BESIDE:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, *_BESIDE})

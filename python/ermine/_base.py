@@ -24,7 +24,7 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -85,7 +85,8 @@ class Estimator(BaseEstimator):
 
     # Fitting
 
-    def _fit(self, X, y, sample_weight, *, previous=None, override=None, reset=True, classes=None):
+    def _fit(self, X, y, sample_weight, *, previous=None, override=None, reset=True, classes=None, keep=None):
+        """`keep` is a dict that gets the checked rows, and what was found about each that is not an attribute."""
         X, y = self._checked(X, y, reset)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
@@ -114,6 +115,8 @@ class Estimator(BaseEstimator):
             if X.shape[0] > 1:
                 raise
             raise ValueError(f"{error} (n_samples=1)") from None
+        if keep is not None:
+            keep.update(rows, X=X)
         # Names without the trailing underscore are for steps of a pipeline, not for people.
         for name, value in ((name, value) for name, value in rows.items() if name.endswith("_")):
             setattr(self, name, value)
@@ -390,7 +393,7 @@ class Classifier(ClassifierMixin, Estimator):
             total = np.bincount(codes, weights=weights, minlength=len(self.classes_))
             if np.count_nonzero(total) < 2:
                 raise ValueError(
-                    f"{type(self).__name__} needs at least two classes of weight above 0, and "
+                    f"{type(self).__name__} needs at least two classes of weight (sample_weight, class_weight) above 0, and "
                     f"{np.count_nonzero(total)} class has that"
                 )
         return weights
@@ -622,7 +625,11 @@ class Transformer(Estimator):
     def _checked(self, X, y, reset):
         if not self._info.get("supervised"):
             return super()._checked(X, None, reset)
-        return validate_data(self, X, y, reset=reset, **self._checks())
+        if y is None:
+            validate_data(self, X, y, reset=reset, **self._checks())  # which says that it is needed
+        X, y = self._validated(X, reset), validate_data(self, y=y)
+        check_consistent_length(X, y)
+        return X, y
 
     def _target(self, y, classes):
         if y is None:
@@ -655,7 +662,31 @@ class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        rows = _rows(self._validated(X, reset=False))
+        return self._transformed(_rows(self._validated(X, reset=False)))
+
+    def fit_transform(self, X, y=None, **fit_params):
+        """Fit, and return the new features of the rows; where the target is learnt from, without each row's own target.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,), default=None
+            Their target, for transformers that look at it.
+        **fit_params : dict
+            As `fit` takes them.
+
+        Returns
+        -------
+        Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
+        """
+        if not isinstance(self, Transformer) or set(fit_params) - {"sample_weight"}:
+            return super().fit_transform(X, y, **fit_params)
+        kept = {}
+        self._fit(X, y, fit_params.get("sample_weight"), previous=self._warm(), keep=kept)
+        return kept["transform"] if "transform" in kept else self._transformed(_rows(kept["X"]))
+
+    def _transformed(self, rows):
         sparse = self._model.transform_sparse(rows, columns=self._column_names())
         if sparse is None:
             return self._computed(rows, "Transform")
@@ -718,21 +749,25 @@ class Encodes:
         if not reset and self._levels is None:
             # Fitted on numbers: text that reads as numbers will do.
             return X.astype(np.float64, order="C")
-        missing = [[value is None or value != value for value in column] for column in X.T.tolist()]
-        if reset:
-            self._levels = [
-                sorted({value for value, gone in zip(column, absent) if not gone})
-                for column, absent in zip(X.T.tolist(), missing)
-            ]
-            self.categories_ = [
-                np.array([*levels, *([np.nan] if any(absent) else [])], dtype=object)
-                for levels, absent in zip(self._levels, missing)
-            ]
         codes = np.empty(X.shape)
-        for j, (column, absent, levels) in enumerate(zip(X.T.tolist(), missing, self._levels)):
-            number = {level: float(code) for code, level in enumerate(levels)}
+        if reset:
+            self._levels, self.categories_ = [], []
+            for j, column in enumerate(X.T.tolist()):
+                found = {}
+                numbered = _ermine.encode(column, found, True)
+                levels = sorted(found)
+                # From the order of appearance to that of the levels.
+                place = np.empty(len(levels))
+                place[[int(found[level]) for level in levels]] = np.arange(len(levels))
+                missing = np.isnan(numbered)
+                codes[:, j] = numbered
+                codes[~missing, j] = place[numbered[~missing].astype(np.intp)]
+                self._levels.append(levels)
+                self.categories_.append(np.array([*levels, *([np.nan] if missing.any() else [])], dtype=object))
+            return codes
+        for j, (column, levels) in enumerate(zip(X.T.tolist(), self._levels)):
             # One past the last level is a category that was never seen, which the model handles or refuses.
-            codes[:, j] = [np.nan if gone else number.get(value, len(levels)) for value, gone in zip(column, absent)]
+            codes[:, j] = _ermine.encode(column, dict(zip(levels, range(len(levels)))), False)
         return codes
 
     @_output_method("Inverse")

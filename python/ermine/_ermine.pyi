@@ -6,9 +6,82 @@ __version__: str
 
 Rows = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
 Target = np.ndarray | tuple[np.ndarray, int] | None
+Sparse = tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
 def models() -> str: ...
 def check_params(name: str, params: dict[str, Any]) -> None: ...
+def encode(values: list[Any], levels: dict[Any, float], learn: bool) -> np.ndarray: ...
+def metrics() -> str: ...
+def metric(name: str, truth: Target, predicted: np.ndarray, weights: np.ndarray | None = None) -> float: ...
+def metric_interval(
+    name: str,
+    truth: Target,
+    predicted: np.ndarray,
+    weights: np.ndarray | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    threads: int = 1,
+) -> tuple[float, float, float, float]: ...
+def metric_of_numbers(
+    name: str, y: np.ndarray, f: np.ndarray, weights: np.ndarray | None = None, parameter: float = 0.0
+) -> float: ...
+def metric_of_scores(
+    name: str,
+    positive: np.ndarray,
+    scores: np.ndarray,
+    weights: np.ndarray | None = None,
+    parameter: float = 1.0,
+    *,
+    threads: int = 1,
+) -> float: ...
+def metric_of_codes(
+    name: str,
+    y: np.ndarray,
+    f: np.ndarray,
+    classes: int,
+    weights: np.ndarray | None = None,
+    parameter: float = 0.0,
+) -> float: ...
+def metric_of_labels(name: str, a: np.ndarray, b: np.ndarray) -> list[float]: ...
+def metric_of_clusters(name: str, x: Rows, labels: np.ndarray, *, threads: int = 1) -> np.ndarray: ...
+def confusion_matrix(y: np.ndarray, f: np.ndarray, classes: int, weights: np.ndarray | None = None) -> np.ndarray: ...
+def curve(
+    name: str,
+    positive: np.ndarray,
+    scores: np.ndarray,
+    weights: np.ndarray | None = None,
+    *,
+    corners_only: bool = True,
+    threads: int = 1,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+def best_threshold(
+    positive: np.ndarray,
+    scores: np.ndarray,
+    costs: tuple[float, float, float, float],
+    weights: np.ndarray | None = None,
+) -> tuple[float, float, float, float]: ...
+def evaluate(
+    candidates: list[Spec],
+    seeds: list[int],
+    x: Rows,
+    y: Target,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    metrics: list[str],
+    *,
+    train_scores: bool = False,
+    threads: int = 1,
+) -> list[list[tuple[str | None, list[float], list[float], float, float, bool]]]: ...
+def hashed_counts(
+    documents: list[str],
+    params: dict[str, Any],
+    *,
+    n_features: int,
+    alternate_sign: bool = True,
+    norm: str | None = None,
+    threads: int = 1,
+) -> Sparse: ...
 
 class Spec:
     def __init__(self, name: str, params: dict[str, Any]) -> None: ...
@@ -87,3 +160,22 @@ class Table:
     def kinds(self) -> list[tuple[str, str]]: ...
     def values(self, name: str) -> Any: ...
     def levels(self, name: str) -> list[str]: ...
+
+class Text:
+    @staticmethod
+    def fit(
+        documents: list[str],
+        params: dict[str, Any],
+        *,
+        norm: str | None = None,
+        use_idf: bool = False,
+        smooth_idf: bool = True,
+        sublinear_tf: bool = False,
+        threads: int = 1,
+    ) -> tuple[Text, Sparse]: ...
+    def transform(self, documents: list[str], *, threads: int = 1) -> Sparse: ...
+    def vocabulary(self) -> list[str]: ...
+    def idf(self) -> list[float] | None: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Text: ...

@@ -71,6 +71,23 @@ def test_charts_are_drawn(page, options):
     assert theme == ("dark" if "Color" in "".join(options) else "light")
 
 
+def test_paper_holds_everything(page, tmp_path):
+    """As printed from a dark, wide window: light, and nothing wider than the page."""
+    _, page = page
+    measure = """<script>
+        window.dispatchEvent(new Event("beforeprint"));
+        const wide = [...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 701);
+        document.documentElement.dataset.wide = wide.map((e) => e.tagName + "." + e.className).join(" ");
+    </script>"""
+    text = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page.read_text())
+    paper = tmp_path / "paper.html"
+    head, _, _ = text.rpartition("</body>")
+    paper.write_text(head + measure + "</body></html>")
+    dom, said = opened(paper, "--window-size=1400,900", "--blink-settings=preferredColorScheme=0")
+    assert said == [] and 'data-theme="light"' in dom
+    assert re.search(r'data-wide="([^"]*)"', dom).group(1) == ""
+
+
 def test_names_are_text_and_never_markup(tmp_path):
     rows = "".join(f"{i % 7},{i * i % 11},{['<b>yes</b>', '</script><script>alert(1)</script>'][i % 2]}\n" for i in range(60))
     (tmp_path / "hostile.csv").write_text('"<img src=x onerror=alert(2)>",b,y\n' + rows)

@@ -316,8 +316,12 @@
   toggle.addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
   dark.addEventListener("change", (event) => theme(event.matches ? "dark" : "light"));
   let before = null;
-  window.addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; theme("light"); });
-  window.addEventListener("afterprint", () => { if (before) theme(before); });
+  function printing(on) {
+    document.documentElement.classList.toggle("printing", on);
+    document.querySelectorAll("details").forEach((details) => { details.open = on; });
+  }
+  window.addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; printing(true); theme("light"); });
+  window.addEventListener("afterprint", () => { printing(false); if (before) theme(before); });
   let waiting = 0;
   window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => charts.forEach((item) => item.drawn && item.drawn.resize()), 120); });
   theme(dark.matches ? "dark" : "light");

@@ -3,7 +3,8 @@
 //!
 //! Many rows: all candidates meet on a sample first, the better ones go on to four times as many rows, and so on (successive
 //! halving, Jamieson and Talwalkar 2016); only scores from all rows decide. Everything is drawn by (seed, name, number), so the
-//! outcome is the same for any number of threads as long as the budget cuts nothing; what it cuts is said.
+//! outcome is the same for any number of threads as long as the budget cuts nothing; what it cuts is said. Of models that are equally
+//! good within the error of the comparison the simplest is chosen.
 
 use crate::{
     frame::{Encoded, Rows},
@@ -79,8 +80,10 @@ pub struct Comparison {
     pub greater_is_better: bool,
     pub folds: usize,
     pub rows: usize,
-    /// The best first.
+    /// The chosen one first, then by score.
     pub standings: Vec<Standing>,
+    /// The model of the highest score, where a simpler one that is as good was chosen.
+    pub leader: Option<String>,
     /// Models that were not tried, and why.
     pub left_out: Vec<(String, String)>,
     /// Candidates of the search.
@@ -109,6 +112,12 @@ impl Comparison {
             n => format!("{n} others are as good within the error of the comparison"),
         };
         let tuned = if best.tuned { ", tuned" } else { "" };
+        if let Some(leader) = &self.leader {
+            let most = if as_good.len() > 1 { "the simplest" } else { "the simpler" };
+            let of = format!("{most} of {} that are as good as any of {}", as_good.len() + 1, judged.len());
+            let by = format!("by {}-fold {}", self.folds, self.metric);
+            return format!("{of} {by}{tuned}; {leader} scores highest, by less than the error of the comparison");
+        }
         format!("best of {} by {}-fold {}{tuned}; {equal}", judged.len(), self.folds, self.metric)
     }
 }
@@ -424,6 +433,7 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
         }
     }
     mark(&mut standings);
+    let leader = prefer_simple(&mut standings, contest.metric);
     out.sort_by(|a, b| b.rows.cmp(&a.rows).then(better(a, b)));
     standings.extend(out);
     Ok(Comparison {
@@ -432,6 +442,7 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
         folds,
         rows: rows.len(),
         standings,
+        leader,
         left_out,
         searched,
         cuts,
@@ -559,5 +570,77 @@ fn mark(standings: &mut [Standing]) {
             let (mean, error) = search::mean_and_error(&differences);
             standing.as_good = mean.abs() <= error;
         }
+    }
+}
+
+/// How far a family bends to the data: of equally good models the stiffer one is easier to explain and to trust.
+fn flexibility(model: &str) -> u8 {
+    let Ok(entry) = ermine::entry(model) else { return u8::MAX };
+    match entry.info.module {
+        "linear_model" | "discriminant_analysis" | "naive_bayes" => 0,
+        "svm" if model.starts_with("Linear") => 0,
+        "tree" => 1,
+        "neighbors" => 2,
+        "ensemble" => 4,
+        "neural_network" => 5,
+        _ => 3,
+    }
+}
+
+/// One standard error rule (Breiman et al. 1984): the simplest of those that are as good as the first takes its place, if the first
+/// does not beat it on most folds as well; a single wild fold makes a wide error, and many things as good. Returns who led.
+fn prefer_simple(standings: &mut Vec<Standing>, metric: &Metric) -> Option<String> {
+    let first = standings.first()?;
+    let close = |other: &Standing| {
+        let pairs = first.scores.iter().zip(&other.scores);
+        let beaten = pairs.filter(|(a, b)| metric.turned(**a) > metric.turned(**b)).count();
+        other.as_good && 2 * beaten <= first.scores.len() + 1
+    };
+    // The first of several is the one that scores highest.
+    let (at, simplest) = standings
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| close(other))
+        .min_by_key(|(_, other)| flexibility(&other.model))?;
+    if flexibility(&simplest.model) >= flexibility(&first.model) {
+        return None;
+    }
+    let leader = first.model.clone();
+    standings[..=at].rotate_right(1);
+    Some(leader)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Standings in the order of these scores by fold, as a comparison leaves them; who is chosen, and who led.
+    fn chosen(scores: &[(&str, [f64; 5])]) -> (String, Option<String>) {
+        let standing = |(model, scores): &(&str, [f64; 5])| {
+            Standing::new(&Spec::new(model), 100, false)?.scored(Ok((scores.to_vec(), 0.0)), 0.1)
+        };
+        let mut standings: Vec<Standing> = scores.iter().map(standing).collect::<Result<_>>().unwrap();
+        mark(&mut standings);
+        let leader = prefer_simple(&mut standings, metrics::metric("r2").unwrap());
+        assert_eq!(standings.len(), scores.len());
+        (standings[0].model.clone(), leader)
+    }
+
+    #[test]
+    fn of_equally_good_models_the_simplest_is_chosen() {
+        let forest = ("RandomForestRegressor", [0.81, 0.79, 0.84, 0.80, 0.82]);
+        let tree = ("DecisionTreeRegressor", [0.80, 0.80, 0.83, 0.81, 0.81]);
+        let line = ("RidgeCV", [0.80, 0.80, 0.83, 0.81, 0.81]);
+        let led = Some("RandomForestRegressor".to_string());
+        assert_eq!(chosen(&[forest, tree, line]), ("RidgeCV".into(), led.clone()));
+        assert_eq!(chosen(&[forest, tree]), ("DecisionTreeRegressor".into(), led));
+        // Worse by more than the error of the difference.
+        let worse = ("RidgeCV", [0.78, 0.77, 0.81, 0.78, 0.79]);
+        assert_eq!(chosen(&[forest, worse]), ("RandomForestRegressor".into(), None));
+        // One wild fold makes the error wide; beaten on nearly all folds it is not as good.
+        let wild = ("RidgeCV", [0.6, 0.6, 0.6, 0.6, -9.0]);
+        assert_eq!(chosen(&[forest, wild]), ("RandomForestRegressor".into(), None));
+        // The simplest may lead already.
+        assert_eq!(chosen(&[line, forest]), ("RidgeCV".into(), None));
     }
 }

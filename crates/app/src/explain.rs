@@ -1,5 +1,5 @@
-//! What a fitted model has learnt, as plain data: what drives it, how its answer follows a column, where it errs, whether more
-//! rows would help, and why it says what it says of one row.
+//! What a fitted model has learnt, as plain data: what drives it, how its answer follows a column, where it errs and from what, whether
+//! more rows would help, and why it says what it says of one row.
 
 use crate::{
     fitted::Fitted,
@@ -11,11 +11,11 @@ use crate::{
     terms,
 };
 use ermine::{
-    AnyEstimator, AnyModel, Ctx, Entry, Error, Feature, Matrix, Numbers, Output, Result, Task, X,
-    core::rng,
-    inspect::{self, CurvePoint},
+    AnyEstimator, AnyModel, Ctx, Entry, Error, Feature, Matrix, Numbers, Output, Result, Spec, Task, X,
+    core::{ctx::Progress, rng},
+    inspect::{self, BiasVariance, CurvePoint},
     metrics::{self, Bins, Metric},
-    split::Folds,
+    split::{Folds, train_test_split},
     tree,
 };
 use serde::Serialize;
@@ -345,6 +345,77 @@ impl Fitted {
         };
         self.features().columns.iter().map(|field| Ok(made.column(&field.name)?.value_text(0))).collect()
     }
+}
+
+/// Where the error of a model comes from: refits on bootstrap samples of most rows, judged on the others.
+#[derive(Clone, Debug, Serialize)]
+pub struct ErrorParts {
+    pub refits: usize,
+    /// Rows to draw samples from, and rows to judge on.
+    pub train_rows: usize,
+    pub test_rows: usize,
+    /// `mean squared error`, or `share of wrong classes`.
+    pub of: &'static str,
+    #[serde(flatten)]
+    pub parts: BiasVariance,
+    pub verdict: String,
+}
+
+impl Fitted {
+    /// Refits the model, preparation included, on `refits` bootstrap samples of seven tenths of the rows.
+    pub fn error_parts(&self, rows: &Rows, refits: usize, ctx: &Ctx) -> Result<ErrorParts> {
+        let spec = Spec { name: self.header.model.clone(), params: self.header.values() };
+        let (entry, estimator) = (ermine::entry(&spec.name)?, ermine::make(&spec)?);
+        let output = if self.task()? == Task::Classification { Output::Class } else { Output::Value };
+        let data = rows.data()?;
+        let split = train_test_split(&data.batch(), 0.3, None, rng::key(ctx.seed, "bias and variance", 0))?;
+        let test = rows.take(&split.test);
+        let test_data = test.data()?;
+        let batch = test_data.batch();
+        let answers = ctx.map(refits, |refit| {
+            let child = ctx.child("refit", refit as u64);
+            let mut rng = child.rng("bootstrap", 0);
+            let sample: Vec<usize> = split.train.iter().map(|_| split.train[rng.below(split.train.len())]).collect();
+            let part = Part::fit(&*estimator, &rows.take(&sample), &child)?;
+            let said = part.outputs(entry, &batch.x, &test.texts, &child)?;
+            let said = said.get(output).ok_or_else(|| Error::Unsupported(format!("{} does not predict", spec.name)))?;
+            ctx.progress(Progress { what: "refitting", step: refit + 1, of: Some(refits), value: None });
+            Ok(said.values.clone())
+        })?;
+        // Numbers of documents say nothing about which rows are near: noise then stays a part of the bias.
+        let noise = (!rows.texts.is_empty()).then_some(0.0);
+        let parts = inspect::decompose(&answers, &batch, noise)?;
+        Ok(ErrorParts {
+            refits,
+            train_rows: split.train.len(),
+            test_rows: split.test.len(),
+            of: if output == Output::Class { "share of wrong classes" } else { "mean squared error" },
+            verdict: verdict_of(&parts, output == Output::Class),
+            parts,
+        })
+    }
+}
+
+/// What to do about it, in words.
+fn verdict_of(found: &BiasVariance, classes: bool) -> String {
+    let BiasVariance { error, bias, noise, net_variance: variance, .. } = *found;
+    if error == 0.0 {
+        return "no refit is ever wrong".into();
+    }
+    let share = |part: f64| format!("{:.0} % of the error", 100.0 * part / error);
+    if variance > bias.max(noise) {
+        let advice = "more rows, a simpler model, more regularisation or averaging (bagging) would help";
+        return format!("mostly variance ({}): {advice}", share(variance));
+    }
+    if noise > bias {
+        return format!(
+            "mostly noise ({}): rows alike in every column differ in the target, and no model can help",
+            share(noise)
+        );
+    }
+    let or_noise = if classes { " or noise" } else { "" };
+    let advice = "a more flexible model, less regularisation or better columns would help; more rows would not";
+    format!("mostly bias{or_noise} ({}): {advice}", share(bias))
 }
 
 /// Why a model says what it says of one row: the part of each column in the difference from the mean prediction.

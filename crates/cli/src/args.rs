@@ -14,13 +14,22 @@ use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf, time::
 pub enum Call {
     Fit { job: Box<Job>, output: Option<PathBuf>, report: Option<PathBuf>, json: bool, threads: Option<usize> },
     Compare { job: Box<Job>, json: bool, threads: Option<usize> },
-    Explain { model: PathBuf, inputs: Option<Inputs>, row: Option<usize>, json: bool, threads: Option<usize> },
+    Explain { model: PathBuf, inputs: Option<Inputs>, about: About, json: bool, threads: Option<usize> },
     Predict { model: PathBuf, inputs: Inputs, outputs: Option<Vec<Output>>, threads: Option<usize> },
     Evaluate { model: PathBuf, inputs: Inputs, json: bool, threads: Option<usize> },
     Summary { model: PathBuf, inputs: Inputs, level: f64, json: bool, threads: Option<usize> },
     Models { name: Option<String>, json: bool },
     Inspect { model: PathBuf, json: bool },
     Completions(clap_complete::Shell),
+}
+
+/// What is to be explained.
+pub enum About {
+    Model,
+    /// The prediction of a row, counted from 1.
+    Row(usize),
+    /// The error, by this many refits.
+    Error(usize),
 }
 
 pub struct Inputs {
@@ -58,7 +67,11 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
                 }
                 None => None,
             },
-            row: matches.get_one::<u64>("row").map(|row| *row as usize),
+            about: match (matches.get_one::<u64>("row"), matches.get_flag("bias-variance")) {
+                (Some(row), _) => About::Row(*row as usize),
+                (None, true) => About::Error(*matches.get_one::<u64>("refits").expect("it has a default") as usize),
+                (None, false) => About::Model,
+            },
             json: matches.get_flag("json"),
             threads: threads(matches),
         },
@@ -356,7 +369,8 @@ fn command(model: Option<&str>) -> Command {
                 .about("Show what a model has learnt; with a table, what drives it there and why it says what it says")
                 .after_help(
                     "Examples:\n  ermine explain houses.ermine\n  ermine explain houses.ermine sold.csv\n  \
-                     ermine explain houses.ermine sold.csv --row 17",
+                     ermine explain houses.ermine sold.csv --row 17\n  \
+                     ermine explain houses.ermine sold.csv --bias-variance",
                 )
                 .args([
                     model_file(),
@@ -367,6 +381,18 @@ fn command(model: Option<&str>) -> Command {
                         .value_parser(value_parser!(u64).range(1..))
                         .requires("DATA")
                         .help("Explain the prediction of this row, counted from 1"),
+                    Arg::new("bias-variance")
+                        .long("bias-variance")
+                        .action(ArgAction::SetTrue)
+                        .requires("DATA")
+                        .conflicts_with("row")
+                        .help("Split the error into bias, variance and noise, by refits on samples of the rows"),
+                    Arg::new("refits")
+                        .long("refits")
+                        .value_name("N")
+                        .value_parser(value_parser!(u64).range(2..=10_000))
+                        .default_value("50")
+                        .help("How often --bias-variance fits the model anew"),
                     json(),
                     threads(),
                 ]),
@@ -465,7 +491,7 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
         let mut spec = Spec::parse(&model).unwrap_or(Spec { name: model.clone(), params: Values::new() });
         for param in params_of(Some(&model)) {
             if let Some(value) = matches.get_one::<String>(&param_id(param.name)) {
-                spec.params.insert(param.name.into(), Value::parse(value));
+                spec.params.insert(param.name.into(), given(&param, value));
             }
         }
         job.model = Some(spec);
@@ -482,6 +508,17 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     let report = file("report");
     job.insight = report.is_some();
     Ok(Call::Fit { job: Box::new(job), output: file("output"), report, json, threads })
+}
+
+/// A value as it was typed; a list may come without its brackets.
+fn given(param: &Param, value: &str) -> Value {
+    let is_list = |form: &Form| matches!(form, Form::List(_));
+    let bare = !value.trim_start().starts_with('[');
+    let several = param.forms.iter().any(is_list) && split_names(value).len() > 1;
+    if bare && (several || param.forms.iter().all(is_list)) {
+        return Value::parse(&format!("[{value}]"));
+    }
+    Value::parse(value)
 }
 
 /// Names between commas that stand outside brackets: `Ridge(alpha=2),SVR`.
@@ -574,6 +611,23 @@ mod tests {
         command(None).debug_assert();
         for entry in ermine::MODELS {
             command(Some(entry.name)).debug_assert();
+        }
+    }
+
+    #[test]
+    fn lists_with_and_without_brackets() {
+        let typed = |model: &str, flag: &str, value: &str| {
+            let words = ["ermine", "fit", "x.csv", "--target", "y", "--model", model, flag, value];
+            let Ok(Call::Fit { job, .. }) = parse(words.iter().map(OsString::from)) else { panic!("{words:?}") };
+            job.model.unwrap().params
+        };
+        for (model, flag, plain) in [
+            ("VotingRegressor", "--estimators", "Ridge(alpha=2),SVR"),
+            ("VotingRegressor", "--estimators", "Ridge"),
+            ("RidgeCV", "--alphas", "0.1,1,10"),
+            ("MLPClassifier", "--hidden-layer-sizes", "32,16"),
+        ] {
+            assert_eq!(typed(model, flag, plain), typed(model, flag, &format!("[{plain}]")), "{model} {flag} {plain}");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
 use ermine_app::{
     Report,
     compare::{Comparison, Standing},
-    explain::{Dependence, RowExplanation, Weight},
+    explain::{Dependence, ErrorParts, RowExplanation, Weight},
 };
 use std::io::{self, Write};
 
@@ -130,6 +130,44 @@ pub fn row(out: &mut impl Write, why: &RowExplanation) -> io::Result<()> {
         writeln!(out, "        {:width$}  {:>12}", format!("{} others", why.parts.len() - shown.len()), number(rest))?;
     }
     Ok(())
+}
+
+/// What the error is made of, as bars of one scale.
+pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io::Result<()> {
+    let parts = &found.parts;
+    writeln!(
+        out,
+        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on samples of {} rows, judged on {} others{FAINT:#}",
+        number(parts.error),
+        found.of,
+        found.refits,
+        thousands(found.train_rows),
+        thousands(found.test_rows),
+    )?;
+    let classes = found.of.contains("classes");
+    let lines = match classes {
+        true => vec![("bias and noise", parts.bias), ("variance", parts.net_variance)],
+        false => vec![("squared bias", parts.bias), ("variance", parts.variance), ("noise", parts.noise)],
+    };
+    for (name, part) in lines {
+        let share = if parts.error > 0.0 { part / parts.error } else { 0.0 };
+        let length = (share * 24.0).round().max(0.0) as usize;
+        let amount = format!("{:.0} %", 100.0 * share);
+        writeln!(out, "        {name:14}  {:>12}  {amount:>5}  {GOOD}{}{GOOD:#}", number(part), "━".repeat(length))?;
+    }
+    if classes {
+        writeln!(
+            out,
+            "        {FAINT}a refit differs from the majority on {:.1} % of the rows; where the majority is wrong that helps{FAINT:#}",
+            100.0 * parts.variance
+        )?;
+    } else {
+        writeln!(
+            out,
+            "        {FAINT}noise is estimated from pairs of nearest rows: an upper bound, and what it takes from the bias may be bias{FAINT:#}"
+        )?;
+    }
+    writeln!(out, "        {}", found.verdict)
 }
 
 /// The mean prediction along a column, as a line of blocks.

@@ -1,6 +1,10 @@
-//! `ermine explain`: what a model has learnt, what drives it on a table, and why it says what it says of a row.
+//! `ermine explain`: what a model has learnt, what drives it on a table, why it says what it says of a row, and what its error is made of.
 
-use crate::{Failure, args::Inputs, board, raw_rows, show, terminal};
+use crate::{
+    Failure,
+    args::{About, Inputs},
+    board, raw_rows, show, terminal,
+};
 use ermine::{Error, Task};
 use ermine_app::{
     Fitted, Supervised, explain, file,
@@ -14,7 +18,7 @@ pub fn explain(
     out: &mut impl Write,
     model: &Path,
     inputs: Option<&Inputs>,
-    row: Option<usize>,
+    about: About,
     json: bool,
     threads: Option<usize>,
 ) -> Result<(), Failure> {
@@ -52,7 +56,7 @@ pub fn explain(
         texts: frame.texts,
         one_unit: false,
     };
-    if let Some(row) = row {
+    if let About::Row(row) = about {
         let Some(at) = row.checked_sub(1).filter(|at| *at < rows.len()) else {
             let allowed = format!("a row from 1 to {}", rows.len());
             let (name, value) = ("--row".into(), row.to_string());
@@ -71,6 +75,25 @@ pub fn explain(
     if let Some(truth) = &rows.target {
         let known: Vec<usize> = (0..rows.len()).filter(|&row| !truth.is_missing(row)).collect();
         rows = rows.take(&known);
+    }
+    if let About::Error(refits) = about {
+        if !judged {
+            let target = fitted.header.target.as_ref().map_or("", |target| &target.name);
+            return Err(
+                Error::Data(format!("the table has no column '{target}', so there is no error to split")).into()
+            );
+        }
+        let progress = terminal::Progress::new();
+        let found = fitted.error_parts(&rows, refits, &ctx.with_observer(progress.observer()));
+        progress.finish();
+        let found = found?;
+        if json {
+            serde_json::to_writer_pretty(&mut *out, &found).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        } else {
+            board::error_parts(out, &fitted.header.model, &found)?;
+        }
+        return Ok(());
     }
     let found = fitted.insight(&rows, &ctx)?;
     if json {

@@ -113,8 +113,8 @@ fn run(call: Call) -> Result<(), Failure> {
                 board::comparison(&mut out, &found, &notes)?;
             }
         }
-        Call::Explain { model, inputs, row, json, threads } => {
-            explain::explain(&mut out, &model, inputs.as_ref(), row, json, threads)?;
+        Call::Explain { model, inputs, about, json, threads } => {
+            explain::explain(&mut out, &model, inputs.as_ref(), about, json, threads)?;
         }
         Call::Predict { model, inputs, outputs, threads } => predict(&mut out, &model, &inputs, outputs, threads)?,
         Call::Evaluate { model, inputs, json, threads } => evaluate(&mut out, &model, &inputs, json, threads)?,

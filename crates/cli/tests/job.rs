@@ -115,6 +115,32 @@ fn models_are_compared_and_one_is_tuned() {
 }
 
 #[test]
+fn an_error_is_split_into_parts_that_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = |target: &str, model: &[&str]| {
+        let path = folder.path().join("m.ermine").display().to_string();
+        text(&[&["fit", "PENGUINS", "--target", target, "-o", &path, "--model"], model].concat());
+        let found = json(&["explain", &path, "PENGUINS", "--bias-variance", "--refits", "12"]);
+        let part = |name: &str| found[name].as_f64().unwrap();
+        let sum = part("bias") + part("net_variance") + part("noise");
+        assert!((part("error") - sum).abs() <= 1e-9 * part("error"), "{found}");
+        assert_eq!(found["refits"], 12);
+        (part("bias"), part("variance"), found["verdict"].as_str().unwrap().to_string())
+    };
+    let simple = parts("body_mass_g", &["DecisionTreeRegressor", "--max-depth", "1"]);
+    let flexible = parts("body_mass_g", &["DecisionTreeRegressor"]);
+    assert!(simple.0 > flexible.0 && simple.1 < flexible.1, "{simple:?} {flexible:?}");
+    assert!(flexible.2.contains("variance"), "{}", flexible.2);
+    parts("species", &["KNeighborsClassifier"]);
+    // Without the target there is no error.
+    let path = folder.path().join("m.ermine").display().to_string();
+    let header = fs::read_to_string(penguins()).unwrap().lines().take(30).collect::<Vec<_>>().join("\n");
+    let without = written(folder.path(), "without.csv", [header.replacen("species", "kind", 1)]);
+    let output = run(&["explain", &path, &without, "--bias-variance"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no column 'species'"), "{output:?}");
+}
+
+#[test]
 fn a_row_is_explained_by_parts_that_add_up() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("m.ermine");

@@ -18,7 +18,7 @@
 //! ```
 
 use crate::{
-    AnyModel, Ctx, Data, Error, Fit, Matrix, OwnedData, Result, Source, Spec, Target, Value,
+    AnyModel, Ctx, Data, Error, Matrix, OwnedData, Result, Source, Spec, Target, Value,
     core::{Batch, ctx::Progress, param::Search, rng},
     make,
     metrics::Metric,
@@ -38,6 +38,8 @@ pub struct FoldResult {
     pub train: Option<Vec<f64>>,
     pub fit_seconds: f64,
     pub score_seconds: f64,
+    /// Whether the fit met its tolerance.
+    pub converged: bool,
 }
 
 /// The model's answer to what the metric needs, and the score.
@@ -64,19 +66,18 @@ fn part(data: &Data, rows: &[usize]) -> Result<OwnedData> {
     Ok(OwnedData::of_rows(&data.batch(), rows)?.with_features(Source::features(data)))
 }
 
+/// Fits on the train rows of a fold and judges on its test rows.
 fn run_fold(
     ctx: &Ctx,
     spec: &Spec,
-    data: &Data,
-    train: &[usize],
-    test: &[usize],
+    train: &OwnedData,
+    test: &OwnedData,
     metrics: &[&Metric],
     train_scores: bool,
-) -> Result<(FoldResult, Fit<Box<dyn AnyModel>>)> {
+) -> Result<FoldResult> {
     ctx.check()?;
     let estimator = make(spec)?;
     let missing = estimator.info().missing;
-    let (train, test) = (part(data, train)?, part(data, test)?);
     let start = Instant::now();
     let fit = estimator.fit(&train.data()?, ctx)?;
     let fit_seconds = start.elapsed().as_secs_f64();
@@ -86,10 +87,44 @@ fn run_fold(
         metrics.iter().map(|metric| score(ctx, &*fit.model, &batch, metric, missing)).collect()
     };
     let start = Instant::now();
-    let test = judge(&test)?;
+    let test = judge(test)?;
     let score_seconds = start.elapsed().as_secs_f64();
-    let train = if train_scores { Some(judge(&train)?) } else { None };
-    Ok((FoldResult { test, train, fit_seconds, score_seconds }, fit))
+    let train = if train_scores { Some(judge(train)?) } else { None };
+    Ok(FoldResult { test, train, fit_seconds, score_seconds, converged: fit.log.converged() })
+}
+
+/// Every candidate on every fold: results by candidate, then by fold, a failed fit being its error. The rows of a fold are copied
+/// once for all candidates. `seed` gives that of a fit, from the numbers of its candidate and its fold.
+pub fn evaluate(
+    ctx: &Ctx,
+    candidates: &[Spec],
+    data: &Data,
+    folds: &[Fold],
+    metrics: &[&Metric],
+    train_scores: bool,
+    seed: &(dyn Fn(usize, usize) -> u64 + Sync),
+) -> Result<Vec<Vec<Result<FoldResult>>>> {
+    let (done, jobs) = (AtomicUsize::new(0), candidates.len() * folds.len());
+    let run = |f: usize| {
+        let (train, test) = (part(data, &folds[f].train)?, part(data, &folds[f].test)?);
+        ctx.map(candidates.len(), |c| {
+            let mut child = ctx.child("fold", f as u64);
+            child.seed = seed(c, f);
+            let result = run_fold(&child, &candidates[c], &train, &test, metrics, train_scores);
+            let step = done.fetch_add(1, Ordering::Relaxed) + 1;
+            let value = result.as_ref().ok().and_then(|result| result.test.first().copied());
+            ctx.progress(Progress { what: "search", step, of: Some(jobs), value });
+            match result {
+                Err(Error::Cancelled) => Err(Error::Cancelled),
+                other => Ok(other),
+            }
+        })
+    };
+    let mut by_candidate: Vec<Vec<_>> = candidates.iter().map(|_| Vec::with_capacity(folds.len())).collect();
+    for of_fold in ctx.map(folds.len(), run)? {
+        by_candidate.iter_mut().zip(of_fold).for_each(|(results, result)| results.push(result));
+    }
+    Ok(by_candidate)
 }
 
 /// Fits on the train rows of every fold and judges on its test rows.
@@ -101,11 +136,15 @@ pub fn cross_validate(
     metrics: &[&Metric],
     train_scores: bool,
 ) -> Result<Vec<FoldResult>> {
-    let run = |(i, fold): (usize, &Fold)| {
-        let child = ctx.child("fold", i as u64);
-        run_fold(&child, spec, data, &fold.train, &fold.test, metrics, train_scores).map(|(result, _)| result)
-    };
-    ctx.map(folds.len(), |k| run((k, &folds[k])))
+    let candidates = std::slice::from_ref(spec);
+    let results = evaluate(ctx, candidates, data, folds, metrics, train_scores, &seed_of_fold(ctx))?;
+    results.into_iter().flatten().collect()
+}
+
+/// The same seed for a fold whatever the candidate: differences are those of the parameters.
+fn seed_of_fold(ctx: &Ctx) -> impl Fn(usize, usize) -> u64 + Sync {
+    let seed = ctx.seed;
+    move |_, fold| rng::key(seed, "fold", fold as u64)
 }
 
 /// Predictions for every row by a model that has not seen it: rows x columns of the output that `metric` needs. Every row must be
@@ -298,30 +337,15 @@ impl Found {
 
 /// Scores every candidate on every fold. A candidate that fails is kept with the reason; all failing is an error.
 pub fn search(ctx: &Ctx, candidates: &[Spec], data: &Data, folds: &[Fold], metric: &Metric) -> Result<Found> {
-    let jobs: Vec<(usize, usize)> = (0..candidates.len()).flat_map(|c| (0..folds.len()).map(move |f| (c, f))).collect();
-    if jobs.is_empty() {
+    if candidates.is_empty() || folds.is_empty() {
         return Err(Error::Data("a search needs candidates and folds".into()));
     }
-    let done = AtomicUsize::new(0);
-    let run = |&(c, f): &(usize, usize)| {
-        // The same seed for a fold whatever the candidate: differences are those of the parameters.
-        let child = ctx.child("fold", f as u64);
-        let result = run_fold(&child, &candidates[c], data, &folds[f].train, &folds[f].test, &[metric], false);
-        let step = done.fetch_add(1, Ordering::Relaxed) + 1;
-        let value = result.as_ref().ok().map(|(result, _)| result.test[0]);
-        ctx.progress(Progress { what: "search", step, of: Some(jobs.len()), value });
-        match result {
-            Err(Error::Cancelled) => Err(Error::Cancelled),
-            other => Ok(other.map(|(result, _)| result)),
-        }
-    };
-    let results: Vec<Result<FoldResult>> = ctx.map(jobs.len(), |k| run(&jobs[k]))?;
-    let mut results = results.into_iter();
+    let results = evaluate(ctx, candidates, data, folds, &[metric], false, &seed_of_fold(ctx))?;
     let mut first_error = None;
     let mut found: Vec<Candidate> = Vec::with_capacity(candidates.len());
-    for spec in candidates {
+    for (spec, results) in candidates.iter().zip(results) {
         let (mut scores, mut fit_seconds, mut failure) = (Vec::new(), 0.0, None);
-        for result in results.by_ref().take(folds.len()) {
+        for result in results {
             match result {
                 Ok(result) => {
                     scores.push(result.test[0]);
@@ -412,11 +436,11 @@ pub fn nested(
 ) -> Result<Vec<(Spec, f64)>> {
     let run = |(i, fold): (usize, &Fold)| {
         let child = ctx.child("outer", i as u64);
-        let train = part(data, &fold.train)?;
-        let train = train.data()?;
-        let folds = inner(&train.batch(), child.seed)?;
-        let best = search(&child, candidates, &train, &folds, metric)?.best().spec.clone();
-        let (result, _) = run_fold(&child, &best, data, &fold.train, &fold.test, &[metric], false)?;
+        let (train, test) = (part(data, &fold.train)?, part(data, &fold.test)?);
+        let rows = train.data()?;
+        let folds = inner(&rows.batch(), child.seed)?;
+        let best = search(&child, candidates, &rows, &folds, metric)?.best().spec.clone();
+        let result = run_fold(&child, &best, &train, &test, &[metric], false)?;
         Ok((best, result.test[0]))
     };
     ctx.map(outer.len(), |k| run((k, &outer[k])))

@@ -493,13 +493,10 @@ impl<'a> Scratch<'a> {
     /// Hands every term of a document to `f`.
     fn terms(&mut self, cutter: &Cutter, document: &str, mut f: impl FnMut(&str)) {
         self.text.clear();
-        if cutter.lowercase && !document.is_ascii() {
-            self.text.push_str(&document.to_lowercase());
+        if cutter.lowercase {
+            push_lowercase(&mut self.text, document);
         } else {
             self.text.push_str(document);
-            if cutter.lowercase {
-                self.text.make_ascii_lowercase();
-            }
         }
         match cutter.analyzer {
             Analyzer::Word => self.words(cutter, f),
@@ -544,40 +541,29 @@ impl<'a> Scratch<'a> {
                 }
             }
         };
-        if text.is_ascii() {
-            let bytes = text.as_bytes();
-            let mut at = 0;
-            while at < bytes.len() {
-                if !WORD[bytes[at] as usize] {
-                    at += 1;
-                    continue;
+        // Most letters of most texts are ASCII and stand in a table.
+        let bytes = text.as_bytes();
+        let (mut at, mut start, mut length) = (0, 0, 0);
+        while at < bytes.len() {
+            let (word, width) = match bytes[at] {
+                byte if byte.is_ascii() => (WORD[byte as usize], 1),
+                _ => text[at..].chars().next().map_or((false, 1), |c| (is_word(c), c.len_utf8())),
+            };
+            if word {
+                if length == 0 {
+                    start = at;
                 }
-                let start = at;
-                while at < bytes.len() && WORD[bytes[at] as usize] {
-                    at += 1;
-                }
-                if at - start >= 2 {
+                length += 1;
+            } else {
+                if length >= 2 {
                     found(start, at);
                 }
+                length = 0;
             }
-        } else {
-            let (mut start, mut length) = (0, 0);
-            for (at, c) in text.char_indices() {
-                if is_word(c) {
-                    if length == 0 {
-                        start = at;
-                    }
-                    length += 1;
-                } else {
-                    if length >= 2 {
-                        found(start, at);
-                    }
-                    length = 0;
-                }
-            }
-            if length >= 2 {
-                found(start, text.len());
-            }
+            at += width;
+        }
+        if length >= 2 {
+            found(start, text.len());
         }
         if single {
             return;
@@ -594,6 +580,24 @@ impl<'a> Scratch<'a> {
                 f(joined);
             }
         }
+    }
+}
+
+/// As `str::to_lowercase`, into room that is there, runs of ASCII at once.
+fn push_lowercase(out: &mut String, document: &str) {
+    // The one letter whose lower case depends on its neighbours.
+    if document.contains('\u{3a3}') {
+        out.push_str(&document.to_lowercase());
+        return;
+    }
+    let mut rest = document;
+    while !rest.is_empty() {
+        let (from, plain) = (out.len(), rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len()));
+        out.push_str(&rest[..plain]);
+        out[from..].make_ascii_lowercase();
+        let mut others = rest[plain..].chars();
+        out.extend(others.by_ref().take(1).flat_map(char::to_lowercase));
+        rest = others.as_str();
     }
 }
 

@@ -73,6 +73,12 @@ impl Spec {
     }
 }
 
+impl Spec {
+    pub fn inner(&self) -> &ermine::Spec {
+        &self.0
+    }
+}
+
 pub fn values(params: &Bound<'_, PyDict>) -> PyResult<Values> {
     params.iter().map(|(name, object)| Ok((name.extract()?, value(&object)?))).collect()
 }

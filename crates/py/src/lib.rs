@@ -1,17 +1,22 @@
 //! The Python door: `ermine._ermine`, a thin module under the package `python/ermine`, which holds what is scikit-learn's.
 //!
-//! It knows the list, fits and predicts. Arrays are borrowed from numpy, never copied; the package hands over C-ordered
+//! It knows the list, fits, predicts, searches and judges. Arrays are borrowed from numpy, never copied; the package hands over C-ordered
 //! float64 (or CSR parts) and makes the copy where an input is something else. Work runs on a thread of its own without the
 //! interpreter lock, while the calling thread waits for it and for Ctrl-C.
 
 mod convert;
+mod encode;
 mod file;
+mod metrics;
 mod run;
+mod search;
+mod sparse;
 mod table;
+mod text;
 
 use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
-use ermine::{AnyModel, Ctx, Data, Entry, MODELS, Output, OwnedCsr, core::param};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use ermine::{AnyModel, Ctx, Data, Entry, MODELS, Output, core::param};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
@@ -152,19 +157,14 @@ impl Model {
         py: Python<'py>,
         x: Rows<'py>,
         columns: Option<Vec<String>>,
-    ) -> PyResult<Option<SparseParts<'py>>> {
+    ) -> PyResult<Option<sparse::Parts<'py>>> {
         let fail = |error: ermine::Error| failure(error, columns.as_deref());
         let x = x.view().map_err(fail)?;
         if !self.entry.info.missing {
             x.check_finite(0).map_err(fail)?;
         }
         let found = run::apart(py, Ctx::default(), |_| self.model.transform_sparse(&x))?.map_err(fail)?;
-        let parts = |rows: OwnedCsr| {
-            let starts = PyArray1::from_vec(py, rows.starts.into_iter().map(|start| start as i64).collect());
-            let columns = PyArray1::from_vec(py, rows.columns.into_iter().map(|column| column as i32).collect());
-            (PyArray1::from_vec(py, rows.values), columns, starts, rows.cols)
-        };
-        Ok(found.map(parts))
+        Ok(found.map(|rows| sparse::parts(py, rows)))
     }
 
     /// Names of the new features from those of the old, from transformers that know what each is made of.
@@ -226,9 +226,6 @@ impl Model {
     }
 }
 
-/// Values, columns, row starts, number of columns.
-type SparseParts<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>, usize);
-
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn output_named(name: &str) -> PyResult<Output> {
@@ -249,7 +246,12 @@ fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Spec>()?;
     module.add_class::<file::Saved>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<text::Text>()?;
+    metrics::register(module)?;
     module.add_function(wrap_pyfunction!(models, module)?)?;
     module.add_function(wrap_pyfunction!(check_params, module)?)?;
+    module.add_function(wrap_pyfunction!(encode::encode, module)?)?;
+    module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(text::hashed_counts, module)?)?;
     Ok(())
 }

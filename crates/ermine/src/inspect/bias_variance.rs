@@ -13,8 +13,9 @@ use crate::{
     core::{Batch, stats::Moments},
     make, predict,
 };
+use serde::Serialize;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BiasVariance {
     /// Mean error of one refit on the test rows: squared error, or share of wrong classes.
     pub error: f64,
@@ -61,17 +62,24 @@ pub fn bias_variance(
         let fit = estimator.fit(&sample.data()?, &child)?;
         Ok(predict(&child, &*fit.model, &batch.x, output, estimator.info().missing)?.values)
     };
-    let answers: Vec<Vec<f64>> = ctx.map(refits, refit)?;
+    decompose(&ctx.map(refits, refit)?, &batch, noise)
+}
+
+/// The parts of the error from what each refit says of the same rows: values, or class codes.
+pub fn decompose(answers: &[Vec<f64>], batch: &Batch, noise: Option<f64>) -> Result<BiasVariance> {
+    if answers.len() < 2 || batch.rows() == 0 || answers.iter().any(|said| said.len() != batch.rows()) {
+        return Err(Error::Data("a bias-variance decomposition needs the answers of two or more refits".into()));
+    }
     let total: f64 = (0..batch.rows()).map(|i| batch.weight(i)).sum();
     let mean = |of: &dyn Fn(usize) -> f64| (0..batch.rows()).map(|i| batch.weight(i) * of(i)).sum::<f64>() / total;
-    let n = refits as f64;
+    let n = answers.len() as f64;
     Ok(match batch.y {
         Target::Real { values: y, .. } => {
             let main: Vec<f64> = (0..y.len()).map(|i| answers.iter().map(|a| a[i]).sum::<f64>() / n).collect();
             let spread = |i: usize| answers.iter().map(|a| (a[i] - main[i]).powi(2)).sum::<f64>() / n;
             let together = mean(&|i| (y[i] - main[i]).powi(2));
             let variance = mean(&spread);
-            let noise = noise.unwrap_or_else(|| nearest_noise(&batch, y)).min(together);
+            let noise = noise.unwrap_or_else(|| nearest_noise(batch, y)).min(together);
             BiasVariance { error: together + variance, bias: together - noise, variance, noise, net_variance: variance }
         }
         _ => {
