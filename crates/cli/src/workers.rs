@@ -221,11 +221,13 @@ mod with_mpi {
             let counts: Vec<Count> = to.iter().map(|bytes| bytes.len() as Count).collect();
             let mut theirs: Vec<Count> = vec![0; self.size];
             world.all_to_all_into(&counts[..], &mut theirs[..]);
-            let mut received = vec![0u8; theirs.iter().map(|&count| count as usize).sum()];
-            let sent = to.concat();
+            let mut received = space(&theirs);
+            let mut sent = to.concat();
+            let bytes = sent.len();
+            sent.push(0);
             let (send_starts, receive_starts) = (starts(&counts), starts(&theirs));
             world.all_to_all_varcount_into(
-                &Partition::new(&sent[..], counts, send_starts),
+                &Partition::new(&sent[..bytes], counts, send_starts),
                 &mut PartitionMut::new(&mut received[..], &theirs[..], &receive_starts[..]),
             );
             Ok(split(&received, &theirs))
@@ -241,12 +243,23 @@ mod with_mpi {
             let counts: Vec<Count> =
                 lengths.iter().map(|&length| length.saturating_sub(from).min(most) as Count).collect();
             let starts = starts(&counts);
-            let mut received = vec![0u8; counts.iter().map(|&count| count as usize).sum()];
-            let piece = &mine[from.min(mine.len())..(from + most).min(mine.len())];
+            let mut received = space(&counts);
+            let piece = match &mine[from.min(mine.len())..(from + most).min(mine.len())] {
+                [] => &NOTHING[..0],
+                piece => piece,
+            };
             world.all_gather_varcount_into(piece, &mut PartitionMut::new(&mut received[..], &counts[..], &starts[..]));
             all.iter_mut().zip(split(&received, &counts)).for_each(|(all, piece)| all.extend(piece));
         }
         all
+    }
+
+    /// Rust points to address 1 where there are no bytes, and to Open MPI that address means "send what is in the other buffer". So
+    /// there is always a byte, which is not sent.
+    const NOTHING: &[u8; 1] = &[0];
+
+    fn space(counts: &[Count]) -> Vec<u8> {
+        vec![0; counts.iter().map(|&count| count as usize).sum::<usize>() + 1]
     }
 
     fn starts(counts: &[Count]) -> Vec<Count> {
