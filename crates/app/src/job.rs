@@ -677,7 +677,10 @@ impl<'a> Plan<'a> {
         }
         let report = Report {
             data: DataReport {
-                path: self.job.data.display().to_string(),
+                path: match self.job.more.len() {
+                    0 => self.job.data.display().to_string(),
+                    more => format!("{} and {more} more", self.job.data.display()),
+                },
                 rows: sizes.total,
                 rows_used: sizes.used,
                 columns: self.summary,

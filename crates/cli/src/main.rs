@@ -108,6 +108,9 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
             if workers.rank() > 0 {
                 return Ok(());
             }
+            if let Some(talk) = workers.talk() {
+                terminal::say(&talk);
+            }
             let saved = output.clone();
             if let Some(path) = &saved {
                 file::save(&fitted, path)?;

@@ -29,6 +29,10 @@ pub fn warn(message: &str) {
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
 }
 
+pub fn say(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{FAINT}{message}{FAINT:#}");
+}
+
 pub fn context(seed: u64, threads: Option<usize>) -> Ctx {
     let ctx = Ctx::new(seed);
     match threads {

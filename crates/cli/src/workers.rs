@@ -46,6 +46,10 @@ impl Workers {
     pub fn together<R>(&self, ctx: Ctx, work: impl FnOnce(Ctx) -> Result<R>) -> Result<R> {
         work(ctx)
     }
+
+    pub fn talk(&self) -> Option<String> {
+        None
+    }
 }
 
 #[cfg(feature = "mpi")]
@@ -65,6 +69,7 @@ mod with_mpi {
     use std::{
         panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
         sync::{Arc, Mutex, PoisonError},
+        time::{Duration, Instant},
     };
 
     /// Bytes that all workers together bring to one call: MPI counts in 31 bits.
@@ -93,7 +98,8 @@ mod with_mpi {
             }
             let world = universe.world();
             let (rank, size) = (world.rank() as usize, world.size() as usize);
-            let meeting = (size > 1).then(|| Arc::new(Meeting { rank, size, over: Mutex::new(false) }));
+            let meeting =
+                (size > 1).then(|| Arc::new(Meeting { rank, size, over: Mutex::new(false), spent: Mutex::default() }));
             Ok(Workers { meeting, _universe: Some(universe) })
         }
 
@@ -132,6 +138,17 @@ mod with_mpi {
             let heard = meeting.leave(reason.as_deref());
             outcome.and_then(|result| heard.map(|()| result))
         }
+
+        /// What it took to be several: for whoever wonders whether more of them would help.
+        pub fn talk(&self) -> Option<String> {
+            let Meeting { size, spent, .. } = &**self.meeting.as_ref()?;
+            let spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
+            let (megabytes, seconds) = (spent.bytes as f64 / 1e6, spent.time.as_secs_f64());
+            Some(format!(
+                "{size} workers met {} times: {megabytes:.1} MB came in, {seconds:.2} s of sending and waiting",
+                spent.calls
+            ))
+        }
     }
 
     /// Cores in a list such as `0-3,8-11`.
@@ -153,6 +170,14 @@ mod with_mpi {
         size: usize,
         /// Somebody has left. The lock also keeps the calls of this process apart.
         over: Mutex<bool>,
+        spent: Mutex<Spent>,
+    }
+
+    #[derive(Default)]
+    struct Spent {
+        calls: usize,
+        bytes: usize,
+        time: Duration,
     }
 
     impl Meeting {
@@ -181,6 +206,13 @@ mod with_mpi {
             Ok((0..self.size).map(|rank| words[2 * rank + 1] as usize).collect())
         }
 
+        fn note(&self, begin: Instant, received: &[Vec<u8>]) {
+            let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            spent.calls += 1;
+            spent.bytes += received.iter().map(Vec::len).sum::<usize>() - received[self.rank].len();
+            spent.time += begin.elapsed();
+        }
+
         /// The last word of this worker. Says whether all have come to a good end.
         fn leave(&self, reason: Option<&str>) -> Result<()> {
             let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
@@ -204,13 +236,15 @@ mod with_mpi {
         }
 
         fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
-            let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+            let (begin, mut over) = (Instant::now(), self.over.lock().unwrap_or_else(PoisonError::into_inner));
             let lengths = self.open(&mut over, GOING_ON, mine.len(), "")?;
-            Ok(gather(&mine, &lengths))
+            let all = gather(&mine, &lengths);
+            self.note(begin, &all);
+            Ok(all)
         }
 
         fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-            let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+            let (begin, mut over) = (Instant::now(), self.over.lock().unwrap_or_else(PoisonError::into_inner));
             let most = self.open(&mut over, GOING_ON, to.iter().map(Vec::len).sum(), "")?;
             if most.iter().any(|&length| length > ROUND) {
                 let problem =
@@ -230,7 +264,9 @@ mod with_mpi {
                 &Partition::new(&sent[..bytes], counts, send_starts),
                 &mut PartitionMut::new(&mut received[..], &theirs[..], &receive_starts[..]),
             );
-            Ok(split(&received, &theirs))
+            let all = split(&received, &theirs);
+            self.note(begin, &all);
+            Ok(all)
         }
     }
 

@@ -5,12 +5,17 @@
 //! interpreter lock, while the calling thread waits for it and for Ctrl-C.
 
 mod convert;
+mod exchange;
 mod file;
 mod run;
 mod table;
 
 use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
-use ermine::{AnyModel, Ctx, Data, Entry, MODELS, Output, OwnedCsr, core::param};
+use ermine::{
+    AnyModel, Ctx, Data, Entry, MODELS, Output, OwnedCsr, Source,
+    core::{param, source::Shard},
+};
+use exchange::PyExchange;
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{
     exceptions::PyValueError,
@@ -53,9 +58,10 @@ struct Model {
 
 #[pymethods]
 impl Model {
-    /// Fits `name`, or goes on from `previous`. Returns the model, the log as JSON and what was found about each row.
+    /// Fits `name`, or goes on from `previous`. Returns the model, the log as JSON and what was found about each row. With `share`
+    /// (other workers, the number of the first row here, rows of all) the rows are one worker's part.
     #[staticmethod]
-    #[pyo3(signature = (name, params, x, y=None, weights=None, *, seed=0, threads=1, starts=None, columns=None, previous=None))]
+    #[pyo3(signature = (name, params, x, y=None, weights=None, *, seed=0, threads=1, starts=None, columns=None, previous=None, share=None))]
     fn fit<'py>(
         py: Python<'py>,
         name: &str,
@@ -68,6 +74,7 @@ impl Model {
         starts: Option<Vec<(String, PyReadonlyArray2<'py, f64>)>>,
         columns: Option<Vec<String>>,
         previous: Option<&Bound<'py, Model>>,
+        share: Option<(Bound<'py, PyAny>, usize, usize)>,
     ) -> PyResult<(Model, String, Bound<'py, PyDict>)> {
         let fail = |error: ermine::Error| failure(error, columns.as_deref());
         let entry = ermine::entry(name).map_err(fail)?;
@@ -84,9 +91,15 @@ impl Model {
             data = data.weights(weights.as_slice()?).map_err(fail)?;
         }
         let previous = previous.map(|model| &model.get().model);
+        let mut shard = None;
+        if let Some((others, first, total)) = share {
+            ctx = ctx.with_exchange(PyExchange::new(&others)?);
+            shard = Some(Shard::new(&data, first, total));
+        }
+        let rows: &dyn Source = shard.as_ref().map_or(&data, |shard| shard);
         let fit = run::apart(py, ctx, |ctx| match previous {
-            Some(model) => estimator.resume(&**model, &data, ctx),
-            None => estimator.fit(&data, ctx),
+            Some(model) => estimator.resume(&**model, rows, ctx),
+            None => estimator.fit(rows, ctx),
         })?;
         let fit = fit.map_err(fail)?;
         let log = serde_json::to_string(&fit.log).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -251,5 +264,6 @@ fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(models, module)?)?;
     module.add_function(wrap_pyfunction!(check_params, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::shares, module)?)?;
     Ok(())
 }
