@@ -6,7 +6,7 @@ use ermine::{
 };
 use pyo3::{prelude::*, types::PyBytes};
 
-/// `rank`, `size`, `all_gather(bytes) -> list[bytes]`. Called from the thread of a fit, with the interpreter lock taken for the call.
+/// `rank`, `size`, `all_gather(bytes) -> list[bytes]`, `all_to_all(list[bytes]) -> list[bytes]`. Called from the thread of a fit, with the interpreter lock taken for the call.
 pub struct PyExchange {
     object: Py<PyAny>,
     rank: usize,
@@ -17,6 +17,18 @@ impl PyExchange {
     pub fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (rank, size) = (object.getattr("rank")?.extract()?, object.getattr("size")?.extract()?);
         Ok(PyExchange { object: object.clone().unbind(), rank, size })
+    }
+
+    /// A call that gives one `bytes` of each worker.
+    fn call(
+        &self,
+        call: impl for<'py> Fn(Python<'py>, &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let all = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
+            let all = call(py, self.object.bind(py))?;
+            all.try_iter()?.map(|bytes| Ok(bytes?.cast::<PyBytes>()?.as_bytes().to_vec())).collect()
+        });
+        all.map_err(|error| Error::Worker { rank: self.rank, message: error.to_string() })
     }
 }
 
@@ -30,11 +42,14 @@ impl Exchange for PyExchange {
     }
 
     fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
-        let all = Python::attach(|py| -> PyResult<Vec<Vec<u8>>> {
-            let all = self.object.call_method1(py, "all_gather", (PyBytes::new(py, &mine),))?;
-            all.bind(py).try_iter()?.map(|bytes| Ok(bytes?.cast::<PyBytes>()?.as_bytes().to_vec())).collect()
-        });
-        all.map_err(|error| Error::Worker { rank: self.rank, message: error.to_string() })
+        self.call(|py, object| object.call_method1("all_gather", (PyBytes::new(py, &mine),)))
+    }
+
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        self.call(|py, object| {
+            let to: Vec<_> = to.iter().map(|bytes| PyBytes::new(py, bytes)).collect();
+            object.call_method1("all_to_all", (to,))
+        })
     }
 }
 
