@@ -3,27 +3,33 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: test lint test-rust python test-python generate bench clean
+.PHONY: test mpi lint test-rust python test-python generate bench clean
 
 test: lint test-rust test-python
 
-lint:
+# Tests run fits on several processes.
+mpi:
+	tools/install-mpi.sh
+
+# With and without MPI: the program must build where there is none.
+lint: mpi
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --package ermine-cli --all-targets --features mpi --quiet -- -D warnings
 
-test-rust:
-	cargo test --workspace --exclude ermine-py
+test-rust: mpi
+	cargo test --workspace --exclude ermine-py --features ermine-cli/mpi
 
-$(VENV)/ready: pyproject.toml
+$(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest
+	$(VENV)/bin/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest mpi4py
 	touch $@
 
 # A development build shares its dependencies with the tests of the workspace.
 python: $(VENV)/ready
 	. $(VENV)/bin/activate && maturin develop --profile dev --quiet
 
-test-python: python
+test-python: python mpi
 	$(VENV)/bin/python python/generate.py --check
 	$(VENV)/bin/python -m pytest --quiet
 

@@ -121,14 +121,18 @@ class Estimator(BaseEstimator):
         for name, value in ((name, value) for name, value in rows.items() if name.endswith("_")):
             setattr(self, name, value)
         self._restore(model, FitLog(log), seed=seed, rows=X.shape[0])
-        if not self.fit_log_.converged and override is None:
+        if override is None:
+            self._warn_of_end()
+        return self
+
+    def _warn_of_end(self):
+        if not self.fit_log_.converged:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
                 f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return self
 
     def _restore(self, model, log, seed, rows):
         """Takes over a fitted model, from a fit or from a file."""

@@ -82,6 +82,7 @@ def hashed_counts(
     norm: str | None = None,
     threads: int = 1,
 ) -> Sparse: ...
+def shares(rows: int, cols: int, workers: int) -> list[tuple[int, int]]: ...
 
 class Spec:
     def __init__(self, name: str, params: dict[str, Any]) -> None: ...
@@ -104,6 +105,7 @@ class Model:
         starts: list[tuple[str, np.ndarray]] | None = None,
         columns: list[str] | None = None,
         previous: Model | None = None,
+        share: tuple[Any, int, int] | None = None,
     ) -> tuple[Model, str, dict[str, Any]]: ...
     def predict(
         self, x: Rows, output: str, *, threads: int = 1, columns: list[str] | None = None

@@ -10,7 +10,10 @@
 //! simply starts again.
 
 use crate::file::write_whole;
-use ermine::{Ctx, Error, Result, core::ctx::Checkpoint};
+use ermine::{
+    Ctx, Error, Result,
+    core::ctx::{Checkpoint, Exchange, together},
+};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -28,6 +31,7 @@ pub struct CheckpointFile(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     run: String,
+    writes: bool,
     state: Mutex<State>,
 }
 
@@ -38,12 +42,18 @@ struct State {
 }
 
 impl CheckpointFile {
-    /// Takes up what is in the file, if it is of the same run: model, parameters, seed, rows.
-    pub fn open(path: &Path, run: String) -> Result<Self> {
-        let fits = match std::fs::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(error) => return Err(Error::io(path, "read", &error)),
-            Ok(bytes) => {
+    /// Takes up what is in the file, if it is of the same run: model, parameters, seed, rows. Of several workers the first reads and
+    /// writes it for all: they have the same state, so there may be more or fewer of them the next time.
+    pub fn open(path: &Path, run: String, exchange: &dyn Exchange) -> Result<Self> {
+        let bytes = || match std::fs::read(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(path, "read", &error)),
+            Ok(bytes) => Ok(Some(bytes)),
+        };
+        let mine = if exchange.rank() == 0 { bytes() } else { Ok(None) };
+        let fits = match together(exchange, mine)?.swap_remove(0) {
+            None => BTreeMap::new(),
+            Some(bytes) => {
                 let (of, fits) = parse(&bytes).ok_or_else(|| {
                     Error::format(path, None, "not a whole checkpoint").hint("delete it to start again")
                 })?;
@@ -59,7 +69,7 @@ impl CheckpointFile {
             }
         };
         let state = Mutex::new(State { fits, written: None });
-        Ok(CheckpointFile(Arc::new(Inner { path: path.into(), run, state })))
+        Ok(CheckpointFile(Arc::new(Inner { path: path.into(), run, state, writes: exchange.rank() == 0 })))
     }
 
     /// Circumstances whose fit keeps its state here under `name`.
@@ -68,6 +78,11 @@ impl CheckpointFile {
             Some(file) => ctx.with_checkpoint(Part { file: file.clone(), name: name.into() }),
             None => ctx,
         }
+    }
+
+    /// Circumstances of a fold of cross-validation.
+    pub fn of_fold(file: Option<&CheckpointFile>, ctx: &Ctx, fold: usize) -> Ctx {
+        CheckpointFile::of(file, ctx.child("fold", fold as u64), &format!("fold {fold}"))
     }
 
     /// Whether any fit has kept a state.
@@ -97,11 +112,11 @@ impl Checkpoint for Part {
     }
 
     fn save(&self, bytes: &[u8]) -> Result<()> {
-        let Inner { path, run, state } = &*self.file.0;
+        let Inner { path, run, writes, state } = &*self.file.0;
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         state.fits.insert(self.name.clone(), bytes.to_vec());
         // An older state leads to the same end, only later: not every short epoch is worth a write.
-        if state.written.is_some_and(|written| written.elapsed() < BETWEEN_WRITES) {
+        if !writes || state.written.is_some_and(|written| written.elapsed() < BETWEEN_WRITES) {
             return Ok(());
         }
         let mut whole = MAGIC.to_vec();
@@ -118,28 +133,29 @@ impl Checkpoint for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ermine::core::ctx::Alone;
 
     #[test]
     fn states_come_back_and_other_runs_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.checkpoint");
-        let file = CheckpointFile::open(&path, "this run".into()).unwrap();
+        let file = CheckpointFile::open(&path, "this run".into(), &Alone).unwrap();
         assert!(!file.is_used());
         let ctx = |file: &CheckpointFile, name: &str| CheckpointFile::of(Some(file), Ctx::new(0), name);
         ctx(&file, "fold 0").checkpoint().unwrap().save(b"state").unwrap();
-        let again = CheckpointFile::open(&path, "this run".into()).unwrap();
+        let again = CheckpointFile::open(&path, "this run".into(), &Alone).unwrap();
         assert_eq!(ctx(&again, "fold 0").checkpoint().unwrap().load().unwrap().as_deref(), Some(&b"state"[..]));
         assert_eq!(ctx(&again, "fold 1").checkpoint().unwrap().load().unwrap(), None);
-        let other = CheckpointFile::open(&path, "that run".into()).err().unwrap().to_string();
+        let other = CheckpointFile::open(&path, "that run".into(), &Alone).err().unwrap().to_string();
         assert!(other.contains("another run: this run"), "{other}");
         let whole = std::fs::read(&path).unwrap();
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 4;
             std::fs::write(&path, &damaged).unwrap();
-            assert!(CheckpointFile::open(&path, "this run".into()).is_err(), "byte {at}");
+            assert!(CheckpointFile::open(&path, "this run".into(), &Alone).is_err(), "byte {at}");
             std::fs::write(&path, &whole[..at]).unwrap();
-            assert!(CheckpointFile::open(&path, "this run".into()).is_err(), "{at} bytes");
+            assert!(CheckpointFile::open(&path, "this run".into(), &Alone).is_err(), "{at} bytes");
         }
     }
 }

@@ -19,6 +19,7 @@
 use std::{
     fs::File,
     io::{BufWriter, Read, Write},
+    ops::Range,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -27,6 +28,7 @@ use ermine_core::error::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::table::{
     self, Category, Column, Dictionary, Kind, KindSet, MAX_LEVELS, MISSING, Na, Places, ReadOptions, SAMPLE_ROWS, Scan,
@@ -49,23 +51,53 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
     if path == Path::new("-") {
         return read_from(path, std::io::stdin().lock(), options);
     }
-    let file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
-    let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
-    if !about.is_file() {
-        return read_from(path, file, options);
+    read_plain(path, &Content::open(path)?, options)
+}
+
+/// The bytes of a file, unpacked.
+enum Content {
+    Map(memmap2::Mmap),
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    fn open(path: &Path) -> Result<Content> {
+        let mut file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
+        let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
+        // An empty file cannot be mapped.
+        if about.is_file() && about.len() > 0 {
+            // SAFETY: the map is read only and lives shorter than `file`. Another process that shortens the file meanwhile
+            // would end this one; every reader that maps files takes that risk.
+            let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, "read", &error))?;
+            if !map.starts_with(GZIP_MAGIC) {
+                return Ok(Content::Map(map));
+            }
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|error| Error::io(path, "read", &error))?;
+        Ok(Content::Bytes(unpacked(path, bytes)?))
     }
-    // An empty file cannot be mapped.
-    if about.len() == 0 {
-        return read_plain(path, &[], options);
+}
+
+impl std::ops::Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Content::Map(map) => map,
+            Content::Bytes(bytes) => bytes,
+        }
     }
-    // SAFETY: the map is read only and lives shorter than `file`. Another process that shortens the file meanwhile
-    // would end this one; every reader that maps files takes that risk.
-    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, "read", &error))?;
-    if map.starts_with(GZIP_MAGIC) {
-        drop(map);
-        return read_from(path, file, options);
+}
+
+fn unpacked(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    if !bytes.starts_with(GZIP_MAGIC) {
+        return Ok(bytes);
     }
-    read_plain(path, &map, options)
+    let mut plain = Vec::new();
+    let done = MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain);
+    done.map_err(|error| Error::io(path, "unpack", &error))?;
+    Ok(plain)
 }
 
 /// Reads CSV, plain or gzip, from anything; `path` is for messages.
@@ -78,14 +110,7 @@ pub fn read_from(path: impl AsRef<Path>, mut input: impl Read, options: &ReadOpt
 /// Reads CSV, plain or gzip, from memory; `path` is for messages.
 pub fn read_bytes(path: impl AsRef<Path>, bytes: Vec<u8>, options: &ReadOptions) -> Result<Table> {
     let path = path.as_ref();
-    if bytes.starts_with(GZIP_MAGIC) {
-        let mut plain = Vec::new();
-        let done = MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain);
-        done.map_err(|error| Error::io(path, "unpack", &error))?;
-        drop(bytes);
-        return read_plain(path, &plain, options);
-    }
-    read_plain(path, &bytes, options)
+    read_plain(path, &unpacked(path, bytes)?, options)
 }
 
 /// Hands out consecutive rows in order, as tables of about `chunk_bytes` of the file each, read against a schema, with
@@ -261,33 +286,204 @@ fn read_plain(path: &Path, data: &[u8], options: &ReadOptions) -> Result<Table> 
         }
         return block.into_table(&layout, &schema, &na);
     }
-    let mut columns = Inference::start(&layout, body, options, locate)?;
-    let mut found: Vec<Option<Raw>> = (0..layout.names.len()).map(|_| None).collect();
-    loop {
-        let block = parse(body, &columns.plan(), options.chunk_bytes).map_err(locate)?;
-        if block.rows == 0 {
-            return Err(no_rows(path, &layout));
-        }
-        columns.learn(&block);
-        for ((raw, column), found) in block.columns.into_iter().zip(&columns.columns).zip(&mut found) {
-            if column.state == State::Parsing {
-                *found = Some(raw);
+    let mut part = Part::start(path, data, &layout, layout.body..data.len(), options)?;
+    part.settle()?;
+    if part.rows == 0 {
+        return Err(no_rows(path, &layout));
+    }
+    let markers = part.inference.markers.clone();
+    Ok(Table::new(part.finish())?.with_na(markers))
+}
+
+/// Some records of a file on their way to columns. Kinds are found in all of them; where other parts of the same table allow fewer,
+/// [`Part::narrow`] says so.
+struct Part<'a> {
+    path: &'a Path,
+    data: &'a [u8],
+    layout: &'a Layout,
+    records: Range<usize>,
+    inference: Inference,
+    found: Vec<Option<Raw>>,
+    rows: usize,
+    chunk_bytes: usize,
+}
+
+impl<'a> Part<'a> {
+    fn start(
+        path: &'a Path,
+        data: &'a [u8],
+        layout: &'a Layout,
+        records: Range<usize>,
+        options: &ReadOptions,
+    ) -> Result<Part<'a>> {
+        let body = &data[layout.body..];
+        let locate = |fault: Box<Fault>| fault.locate(path, body, 1 + newlines(&data[..layout.body]));
+        let inference = Inference::start(layout, body, options, locate)?;
+        let found = layout.names.iter().map(|_| None).collect();
+        Ok(Part { path, data, layout, records, inference, found, rows: 0, chunk_bytes: options.chunk_bytes })
+    }
+
+    /// Parses until every column has the first kind that all its fields fit.
+    fn settle(&mut self) -> Result<()> {
+        loop {
+            let records = &self.data[self.records.clone()];
+            let locate =
+                |fault: Box<Fault>| fault.locate(self.path, records, 1 + newlines(&self.data[..self.records.start]));
+            let block = parse(records, &self.inference.plan(), self.chunk_bytes).map_err(locate)?;
+            self.rows = block.rows;
+            self.inference.learn(&block);
+            for ((raw, column), found) in block.columns.into_iter().zip(&self.inference.columns).zip(&mut self.found) {
+                if column.state == State::Parsing {
+                    *found = Some(raw);
+                }
+            }
+            if self.inference.settle() {
+                return Ok(());
             }
         }
-        if columns.settle() {
-            break;
-        }
     }
-    let raw: Vec<(usize, Option<Raw>)> = columns.order.iter().map(|&index| (index, found[index].take())).collect();
-    let finished = raw.into_par_iter().filter_map(|(index, raw)| {
-        let must_be_category = columns.columns[index].declared == Some(Kind::Category);
-        let column = match raw? {
-            Raw::Strings(strings) => strings.finish(must_be_category),
-            raw => raw.into_column(),
+
+    /// The kinds that the fields of each wanted column allow.
+    fn possible(&self) -> Vec<KindSet> {
+        self.inference.order.iter().map(|&index| self.inference.columns[index].possible).collect()
+    }
+
+    /// Parses again what no longer has the kind it was parsed as.
+    fn narrow(&mut self, possible: &[KindSet]) -> Result<()> {
+        let mut any = false;
+        for (&index, &possible) in self.inference.order.iter().zip(possible) {
+            let column = &mut self.inference.columns[index];
+            let before = column.possible.first();
+            column.possible = column.possible.and(possible);
+            if column.declared.is_none() && column.possible.first() != before {
+                (column.state, any) = (State::Parsing, true);
+            }
+        }
+        if any { self.settle() } else { Ok(()) }
+    }
+
+    fn finish(mut self) -> Vec<(String, Column)> {
+        let inference = &self.inference;
+        let raw: Vec<(usize, Option<Raw>)> =
+            inference.order.iter().map(|&index| (index, self.found[index].take())).collect();
+        let finished = raw.into_par_iter().filter_map(|(index, raw)| {
+            let must_be_category = inference.columns[index].declared == Some(Kind::Category);
+            let column = match raw? {
+                Raw::Strings(strings) => strings.finish(must_be_category),
+                raw => raw.into_column(),
+            };
+            Some((self.layout.names[index].clone(), column))
+        });
+        finished.collect()
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Parts of a table in several files, for several readers
+
+/// A file that holds some of the rows of a table.
+pub(crate) struct CsvFile {
+    path: PathBuf,
+    content: Content,
+    bom: usize,
+    layout: Layout,
+}
+
+/// Where the records of a stretch begin, if it begins outside of quotes and if it begins inside; and whether it then ends inside.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Stretch {
+    outside: (Option<usize>, bool),
+    inside: (Option<usize>, bool),
+}
+
+impl Stretch {
+    /// Where the records of each stretch begin, for all stretches of one file in their order.
+    pub(crate) fn starts(all: &[Stretch]) -> Vec<Option<usize>> {
+        let mut inside = false;
+        let start = |stretch: &Stretch| {
+            let (start, ends_inside) = if inside { stretch.inside } else { stretch.outside };
+            inside = ends_inside;
+            start
         };
-        Some((layout.names[index].clone(), column))
-    });
-    Ok(Table::new(finished.collect())?.with_na(columns.markers))
+        all.iter().map(start).collect()
+    }
+}
+
+impl CsvFile {
+    pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<CsvFile> {
+        let content = Content::open(path)?;
+        let data = without_bom(path, &content)?;
+        let bom = content.len() - data.len();
+        let layout = Layout::find(path, data, options, None)?;
+        Ok(CsvFile { path: path.into(), bom, layout, content })
+    }
+
+    fn data(&self) -> &[u8] {
+        &self.content[self.bom..]
+    }
+
+    pub(crate) fn is_packed(path: &Path) -> Result<bool> {
+        let mut start = Vec::new();
+        let file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
+        file.take(2).read_to_end(&mut start).map_err(|error| Error::io(path, "read", &error))?;
+        Ok(start == GZIP_MAGIC)
+    }
+
+    pub(crate) fn names(&self) -> &[String] {
+        &self.layout.names
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.data().len()
+    }
+
+    /// Which string columns are free text, by the head of the file, in the order wanted.
+    pub(crate) fn texts(&self, options: &ReadOptions) -> Result<Vec<bool>> {
+        let part = Part::start(&self.path, self.data(), &self.layout, 0..0, options)?;
+        Ok(part.inference.order.iter().map(|&index| part.inference.columns[index].is_text).collect())
+    }
+
+    /// The line after the one that `byte` of the file is in; the first row at least.
+    pub(crate) fn border(&self, byte: usize) -> usize {
+        let (data, at) = (self.data(), byte.saturating_sub(self.bom));
+        if at <= self.layout.body {
+            return self.layout.body;
+        }
+        let from = at.min(data.len()) - 1;
+        memchr(b'\n', &data[from..]).map_or(data.len(), |offset| from + offset + 1)
+    }
+
+    /// Between two borders.
+    pub(crate) fn stretch(&self, from: usize, to: usize) -> Stretch {
+        let of = |inside| first_record(self.data(), from, to, inside, self.layout.delimiter);
+        Stretch { outside: of(false), inside: of(true) }
+    }
+
+    /// These records, not yet as columns; `texts` as the first file of the table has them.
+    pub(crate) fn part(&self, records: Range<usize>, options: &ReadOptions, texts: &[bool]) -> Result<CsvPart<'_>> {
+        let mut part = Part::start(&self.path, self.data(), &self.layout, records, options)?;
+        for (&index, &is_text) in part.inference.order.iter().zip(texts) {
+            part.inference.columns[index].is_text = is_text;
+        }
+        part.settle()?;
+        Ok(CsvPart(part))
+    }
+}
+
+pub(crate) struct CsvPart<'a>(Part<'a>);
+
+impl CsvPart<'_> {
+    pub(crate) fn possible(&self) -> Vec<KindSet> {
+        self.0.possible()
+    }
+
+    pub(crate) fn narrow(&mut self, possible: &[KindSet]) -> Result<()> {
+        self.0.narrow(possible)
+    }
+
+    pub(crate) fn finish(self) -> Vec<Column> {
+        self.0.finish().into_iter().map(|(_, column)| column).collect()
+    }
 }
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
@@ -681,13 +877,9 @@ fn cut(data: &[u8], delimiter: u8, chunk_bytes: usize) -> Cuts {
     let (mut inside, mut before) = (false, 0);
     for (&(from, to), (lines, ends_inside)) in pieces.iter().zip(scanned) {
         let start = if inside {
-            let mut start = None;
-            let first_newline = |begin: usize, end: usize| {
-                start = start.or_else(|| memchr(b'\n', &data[begin..end]).map(|offset| begin + offset + 1));
-                false
-            };
-            inside = walk_quotes(data, from, to, true, delimiter, first_newline);
-            start.filter(|&start| start < to)
+            let start;
+            (start, inside) = first_record(data, from, to, true, delimiter);
+            start
         } else {
             inside = ends_inside;
             Some(from)
@@ -702,6 +894,17 @@ fn cut(data: &[u8], delimiter: u8, chunk_bytes: usize) -> Cuts {
     // The last record may lack a newline.
     cuts.newlines.push(before + 1);
     cuts
+}
+
+/// Where the first record of a stretch between newlines begins, if it begins inside or outside of quotes, and whether it ends inside.
+fn first_record(data: &[u8], from: usize, to: usize, inside: bool, delimiter: u8) -> (Option<usize>, bool) {
+    let mut start = (!inside).then_some(from);
+    let first_newline = |begin: usize, end: usize| {
+        start = start.or_else(|| memchr(b'\n', &data[begin..end]).map(|offset| begin + offset + 1));
+        false
+    };
+    let ends_inside = walk_quotes(data, from, to, inside, delimiter, first_newline);
+    (start.filter(|&start| !inside || start < to), ends_inside)
 }
 
 /// The end of the last whole record, given that `data` begins with one.

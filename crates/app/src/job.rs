@@ -1,5 +1,7 @@
 //! One run from a file to a fitted model, read from top to bottom: read, choose, split, fold, fit, score, refit.
 
+mod spread;
+
 use crate::{
     checkpoint::CheckpointFile,
     compare::{self, Comparison, Contest},
@@ -9,9 +11,10 @@ use crate::{
     frame::{Encoded, Frame, Rows, choose_features, feature_kinds},
     look,
     part::Part,
+    parts,
     recipe::{Recipe, Texts},
     report::{DataReport, Driver, FoldScores, Interval, Report, Scores},
-    score,
+    score::{self, Predictions},
     table::{self, Column, Kind, ReadOptions, Schema, Summary, Table},
     terms,
 };
@@ -19,7 +22,7 @@ use ermine::{
     AnyEstimator, AnyModel, Ctx, Entry, Error, Fit, Numbers, Passes, Result, Source, Spec, Task, Value, Values,
     core::{
         TargetKind,
-        ctx::Progress,
+        ctx::{Alone, Progress},
         rng,
         source::{Buffers, Disk, Shape},
     },
@@ -36,7 +39,10 @@ use std::{
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Job {
+    /// A file, or a pattern such as `part-*.csv` for several files of one table.
     pub data: PathBuf,
+    /// More files of the same table.
+    pub more: Vec<PathBuf>,
     pub read: ReadOptions,
     pub target: Option<String>,
     /// Column of row weights.
@@ -80,6 +86,7 @@ impl Job {
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Job {
             data: data.into(),
+            more: Vec::new(),
             read: ReadOptions::default(),
             target: None,
             weights: None,
@@ -106,8 +113,11 @@ impl Job {
     pub fn run(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
         self.check()?;
         let begin = Instant::now();
-        let (fitted, mut report) =
-            ctx.install(|| if self.fits_in_memory()? { self.in_memory(ctx) } else { self.from_disk(ctx) })?;
+        let (fitted, mut report) = ctx.install(|| match ctx.exchange().size() {
+            1 if self.fits_in_memory()? => self.in_memory(ctx),
+            1 => self.from_disk(ctx),
+            _ => self.spread(ctx),
+        })?;
         report.seconds = begin.elapsed().as_secs_f64();
         Ok((fitted, report))
     }
@@ -151,17 +161,36 @@ impl Job {
         task.is_supervised() && self.folds >= 2 && (self.model.is_none() || self.tune)
     }
 
+    /// The files of the table, in order.
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for data in std::iter::once(&self.data).chain(&self.more) {
+            files.extend(parts::files(data)?);
+        }
+        Ok(files)
+    }
+
+    /// Bytes that a table takes, its numbers and their prepared form, side by side.
+    fn bytes_needed(&self) -> Result<u64> {
+        let needed = |path: &PathBuf| {
+            let about = std::fs::metadata(path).ok().filter(|about| about.is_file());
+            let packed = path.extension().is_some_and(|end| end == "gz" || end == "parquet");
+            about.map_or(0, |about| about.len().saturating_mul(if packed { 12 } else { 3 }))
+        };
+        Ok(self.files()?.iter().map(needed).sum())
+    }
+
     fn fits_in_memory(&self) -> Result<bool> {
-        let Ok(about) = std::fs::metadata(&self.data) else { return Ok(true) };
-        let packed = self.data.extension().is_some_and(|end| end == "gz" || end == "parquet");
-        // A table, its numbers and their prepared form, side by side.
-        Ok(!about.is_file() || about.len().saturating_mul(if packed { 12 } else { 3 }) <= self.memory)
+        Ok(self.bytes_needed()? <= self.memory)
     }
 
     /// The table, what was decided about it, and its rows that have a target.
     fn open(&self, ctx: &Ctx) -> Result<(Table, Plan<'_>, Rows, usize)> {
         ctx.progress(Progress { what: "reading", step: 0, of: None, value: None });
-        let table = table::read(&self.data, &self.read)?;
+        let table = match &self.files()?[..] {
+            [file] => table::read(file, &self.read)?,
+            files => parts::read(files, &self.read, &Alone)?.table,
+        };
         let mut plan = Plan::new(self, &table.schema(), &table.summary(), Some(&table), ctx)?;
         let mut rows = plan.encode(&table)?;
         let total = rows.len();
@@ -221,10 +250,14 @@ impl Job {
             plan.settle(&found)?;
             comparison = Some(found);
         }
-        let checkpoint = self.checkpoint(&plan, fingerprint)?;
+        let checkpoint = self.checkpoint(&plan, fingerprint, ctx)?;
         let kept = checkpoint.as_ref();
         let folds = match supervised && self.folds >= 2 && !open {
-            true => cross_validate(&plan, learning, self.folds, self.seed, ctx, kept)?,
+            true => cross_validate(learning, self.folds, self.seed, ctx, |i, fold| {
+                let (train, held) = (learning.take(&fold.train), learning.take(&fold.test));
+                let part = plan.fit(&train, &CheckpointFile::of_fold(kept, ctx, i))?;
+                Ok(score_rows(&plan, &part, &train, &held, false, ctx)?.scores)
+            })?,
             false => None,
         };
         ctx.progress(Progress { what: "testing", step: 0, of: None, value: None });
@@ -299,7 +332,13 @@ impl Job {
     /// Two passes over the file: schema first, numbers into a temporary file second. Fits the training part, scores the rest.
     fn from_disk(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
         ctx.progress(Progress { what: "scanning", step: 0, of: None, value: None });
-        let scan = table::scan(&self.data, &self.read)?;
+        let files = self.files()?;
+        let [file] = &files[..] else {
+            let problem = format!("{} files are read whole, and they do not fit in memory", files.len());
+            return Err(Error::Unsupported(problem)
+                .hint("give more with --memory, or spread the rows over several workers: see docs/cluster.md"));
+        };
+        let scan = table::scan(file, &self.read)?;
         let mut plan = Plan::new(self, &scan.schema, &scan.summary, None, ctx)?;
         if plan.task.is_supervised() && self.model.is_none() {
             plan.notes.push("models were not compared: the rows do not fit in memory".into());
@@ -317,7 +356,7 @@ impl Job {
         let names = plan.target.as_ref().map_or(Vec::new(), |target| target.classes.clone());
         let share = if plan.task.is_supervised() { self.test } else { 0.0 };
         let (mut row, mut skipped, mut buffer) = (0u64, 0usize, Vec::new());
-        let total = table::stream(&self.data, &self.read, &plan.everything, 8 << 20, |chunk| {
+        let total = table::stream(file, &self.read, &plan.everything, 8 << 20, |chunk| {
             ctx.check()?;
             let rows = plan.encode_with(&chunk, &names)?;
             for i in 0..rows.len() {
@@ -354,7 +393,7 @@ impl Job {
         let fingerprint = train.fingerprint() ^ test.fingerprint();
         let (train, test) = (train.finish(shape.clone(), features.clone())?, test.finish(shape, features)?);
 
-        let checkpoint = self.checkpoint(&plan, fingerprint)?;
+        let checkpoint = self.checkpoint(&plan, fingerprint, ctx)?;
         let part = fit_source(&plan, &train, &CheckpointFile::of(checkpoint.as_ref(), ctx.clone(), "whole"))?;
         let tested = match test.shape().rows {
             0 => None,
@@ -369,13 +408,13 @@ impl Job {
     }
 
     /// The checkpoint of this run and no other: model, parameters, seed, split and rows.
-    fn checkpoint(&self, plan: &Plan, fingerprint: u32) -> Result<Option<CheckpointFile>> {
+    fn checkpoint(&self, plan: &Plan, fingerprint: u32, ctx: &Ctx) -> Result<Option<CheckpointFile>> {
         let Some(path) = &self.checkpoint else { return Ok(None) };
         let run = format!(
             "{}, seed {}, test {}, folds {}, rows {fingerprint:08x}",
             plan.spec, self.seed, self.test, self.folds
         );
-        CheckpointFile::open(path, run).map(Some)
+        CheckpointFile::open(path, run, ctx.exchange()).map(Some)
     }
 }
 
@@ -538,7 +577,7 @@ impl<'a> Plan<'a> {
             dropped,
             choice,
             notes,
-            one_unit: crate::idx::is_idx(&job.data)?,
+            one_unit: crate::idx::is_idx(&job.files()?[0])?,
         })
     }
 
@@ -638,7 +677,10 @@ impl<'a> Plan<'a> {
         }
         let report = Report {
             data: DataReport {
-                path: self.job.data.display().to_string(),
+                path: match self.job.more.len() {
+                    0 => self.job.data.display().to_string(),
+                    more => format!("{} and {more} more", self.job.data.display()),
+                },
                 rows: sizes.total,
                 rows_used: sizes.used,
                 columns: self.summary,
@@ -715,25 +757,30 @@ fn fit_source(plan: &Plan, raw: &dyn Source, ctx: &Ctx) -> Result<Part> {
 }
 
 fn score_rows(plan: &Plan, part: &Part, train: &Rows, test: &Rows, intervals: bool, ctx: &Ctx) -> Result<Tested> {
-    let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is nothing to score against".into()))?;
     let predicted = part.outputs(plan.entry, &test.data()?.batch().x, &test.texts, ctx)?;
+    judge(&predicted, train, test, intervals, ctx)
+}
+
+/// What predictions of the test rows are worth. Of the rows themselves only target and weights are looked at.
+fn judge(predicted: &Predictions, train: &Rows, test: &Rows, intervals: bool, ctx: &Ctx) -> Result<Tested> {
+    let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is nothing to score against".into()))?;
     let weights = test.weights.as_deref();
     let learnt = train.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
     let guess = score::guess(learnt, train.weights.as_deref(), test.len());
     Ok(Tested {
-        scores: score::scores(truth, &predicted, weights)?,
+        scores: score::scores(truth, predicted, weights)?,
         baseline: score::scores(truth, &guess, weights)?,
         intervals: if intervals { predicted.intervals(&ctx.child("interval", 0), truth, weights)? } else { Vec::new() },
-        confusion: score::confusion(truth, &predicted, weights),
+        confusion: score::confusion(truth, predicted, weights),
     })
 }
 
 /// The held-out rows of a disk source, read block by block; only targets and predictions are kept.
 fn score_disk(plan: &Plan, part: &Part, train: &Disk, test: &Disk, ctx: &Ctx) -> Result<Tested> {
     let names = plan.target.as_ref().map_or(Vec::new(), |target| target.classes.clone());
-    let gather = |source: &Disk, predict: bool| -> Result<(Encoded, Option<score::Predictions>, Option<Vec<f64>>)> {
+    let gather = |source: &Disk, predict: bool| -> Result<(Encoded, Option<Predictions>, Option<Vec<f64>>)> {
         let (mut reals, mut codes, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-        let mut predicted: Option<score::Predictions> = None;
+        let mut predicted: Option<Predictions> = None;
         let mut buffers = Buffers::default();
         for first in (0..source.shape().rows).step_by(8192) {
             ctx.check()?;
@@ -767,12 +814,11 @@ fn score_disk(plan: &Plan, part: &Part, train: &Disk, test: &Disk, ctx: &Ctx) ->
 
 /// Fits on all folds but one, scores on that one, and so on; `None` when there are too few rows for it.
 fn cross_validate(
-    plan: &Plan,
     rows: &Rows,
     folds: usize,
     seed: u64,
     ctx: &Ctx,
-    kept: Option<&CheckpointFile>,
+    mut fit_and_score: impl FnMut(usize, &Fold) -> Result<Scores>,
 ) -> Result<Option<FoldScores>> {
     if rows.len() < 2 * folds {
         return Ok(None);
@@ -782,10 +828,7 @@ fn cross_validate(
     let mut all: Vec<Scores> = Vec::new();
     for (i, part) in parts.iter().enumerate() {
         ctx.progress(Progress { what: "fold", step: i + 1, of: Some(folds), value: None });
-        let (train, held) = (rows.take(&part.train), rows.take(&part.test));
-        let ctx_of_fold = CheckpointFile::of(kept, ctx.child("fold", i as u64), &format!("fold {i}"));
-        let part = plan.fit(&train, &ctx_of_fold)?;
-        all.push(score_rows(plan, &part, &train, &held, false, ctx)?.scores);
+        all.push(fit_and_score(i, part)?);
     }
     // A score that some fold does not define is not averaged over the others.
     let named = |name: &str| -> Option<Vec<f64>> {
@@ -837,7 +880,7 @@ fn target_column(name: &str, task: Task, schema: &Schema, table: Option<&Table>,
             // The names of classes that are numbers are found by reading that column alone.
             _ => {
                 let only = ReadOptions { columns: Some(vec![name.into()]), ..job.read.clone() };
-                match Encoded::classes(table::read(&job.data, &only)?.column(name)?) {
+                match Encoded::classes(table::read(&job.files()?[0], &only)?.column(name)?) {
                     Encoded::Class { names, .. } => names,
                     Encoded::Real(_) => Vec::new(),
                 }

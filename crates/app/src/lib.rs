@@ -27,6 +27,7 @@ pub mod job;
 pub mod look;
 pub mod parquet;
 pub mod part;
+pub mod parts;
 pub mod recipe;
 pub mod report;
 pub mod score;

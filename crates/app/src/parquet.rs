@@ -29,7 +29,7 @@ use parquet::{
     data_type::{ByteArrayType, DataType},
     errors::ParquetError,
     file::{
-        metadata::{ParquetMetaData, ParquetMetaDataReader},
+        metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader},
         serialized_reader::SerializedPageReader,
     },
     schema::types::Type,
@@ -56,33 +56,60 @@ pub fn read_bytes(path: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -
 }
 
 fn read_file(source: &Source) -> Result<Table> {
-    let groups = source.metadata.num_row_groups();
-    // A file of few row groups is divided by columns as well.
-    let bundles = source.bundles(rayon::current_num_threads().div_ceil(groups.max(1)));
-    let tasks: Vec<(usize, &[usize])> =
-        (0..groups).flat_map(|group| bundles.iter().map(move |bundle| (group, bundle.as_slice()))).collect();
-    let parts = tasks.into_par_iter().map(|(group, bundle)| {
-        let handle = source.handle()?;
-        let mut parts = Vec::with_capacity(bundle.len());
-        for &place in bundle {
-            let mut part = source.columns[place].part();
-            Cursor::new(place, group..group + 1).read(source, &handle, usize::MAX, &mut part)?;
-            parts.push(part);
-        }
-        Ok(parts)
-    });
-    let mut columns: Vec<Vec<Part>> = source.columns.iter().map(|_| Vec::with_capacity(groups)).collect();
-    for (task, parts) in parts.collect::<Result<Vec<_>>>()?.into_iter().enumerate() {
-        for (&column, part) in bundles[task % bundles.len()].iter().zip(parts) {
-            columns[column].push(part);
-        }
-    }
-    let named = source.columns.par_iter().zip(columns).map(|(wanted, parts)| {
-        let column = source.finish(wanted, parts, 0)?;
-        Ok((wanted.name.clone(), column))
-    });
-    let table = Table::new(named.collect::<Result<_>>()?)?.with_na(source.markers.clone());
+    let table = source.read_groups(0..source.metadata.num_row_groups())?;
     if table.rows() == 0 { Err(source.problem("the file has no rows")) } else { Ok(table) }
+}
+
+/// A file that holds some of the rows of a table, for several readers.
+pub(crate) struct ParquetFile(Source);
+
+impl ParquetFile {
+    pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<ParquetFile> {
+        Ok(ParquetFile(Source::open(path, Input::File(path.into()), options, None)?))
+    }
+
+    /// All columns of the file.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let fields = self.0.metadata.file_metadata().schema_descr().root_schema().get_fields();
+        fields.iter().map(|field| field.name().to_string()).collect()
+    }
+
+    /// Which string columns are free text, by the head of the file, in the order wanted.
+    pub(crate) fn texts(&self) -> Result<Vec<bool>> {
+        let source = &self.0;
+        let groups = source.metadata.num_row_groups();
+        let of = |place: usize| {
+            let wanted = &source.columns[place];
+            if !matches!((&wanted.target, wanted.natural), (Target::Natural, Kind::Category)) {
+                return Ok(false);
+            }
+            let mut part = wanted.part();
+            Cursor::new(place, 0..groups).read(source, &source.handle()?, SAMPLE_ROWS, &mut part)?;
+            Ok(part.into_strings().evidence(SAMPLE_ROWS).is_text())
+        };
+        (0..source.columns.len()).into_par_iter().map(of).collect()
+    }
+
+    /// The row groups that begin in these bytes of the file.
+    pub(crate) fn groups(&self, bytes: Range<u64>) -> Range<usize> {
+        let begins = |group: usize| {
+            let pages = |chunk: &ColumnChunkMetaData| {
+                let dictionary = chunk.dictionary_page_offset().unwrap_or(i64::MAX);
+                dictionary.min(chunk.data_page_offset()).max(0) as u64
+            };
+            self.0.metadata.row_group(group).columns().iter().map(pages).min().unwrap_or(0)
+        };
+        let before = |byte: u64| (0..self.0.metadata.num_row_groups()).filter(|&group| begins(group) < byte).count();
+        before(bytes.start)..before(bytes.end)
+    }
+
+    /// These row groups; `texts` as the first file of the table has them.
+    pub(crate) fn part(&mut self, groups: Range<usize>, texts: &[bool]) -> Result<Vec<Column>> {
+        for (column, &text) in self.0.columns.iter_mut().zip(texts) {
+            column.text = Some(text);
+        }
+        Ok(self.0.read_groups(groups)?.into_columns())
+    }
 }
 
 /// Like [`crate::csv::stream`].
@@ -210,6 +237,8 @@ struct Wanted {
     meaning: Meaning,
     natural: Kind,
     target: Target,
+    /// Whether strings are free text, where that is known already.
+    text: Option<bool>,
 }
 
 enum Target {
@@ -280,7 +309,8 @@ impl Source {
                 (None, Some(kind)) => Target::Kind(*kind),
                 (None, None) => Target::Natural,
             };
-            source.columns.push(Wanted { name, leaf: leaves[root], meaning, natural: meaning.kind(), target });
+            let natural = meaning.kind();
+            source.columns.push(Wanted { name, leaf: leaves[root], meaning, natural, target, text: None });
         }
         Ok(source)
     }
@@ -304,6 +334,35 @@ impl Source {
             }
             Input::Bytes(bytes) => Handle::Bytes(Arc::new(bytes.clone())),
         })
+    }
+
+    fn read_groups(&self, groups: Range<usize>) -> Result<Table> {
+        // Few row groups are divided by columns as well.
+        let bundles = self.bundles(rayon::current_num_threads().div_ceil(groups.len().max(1)));
+        let tasks: Vec<(usize, &[usize])> =
+            groups.clone().flat_map(|group| bundles.iter().map(move |bundle| (group, bundle.as_slice()))).collect();
+        let parts = tasks.into_par_iter().map(|(group, bundle)| {
+            let handle = self.handle()?;
+            let mut parts = Vec::with_capacity(bundle.len());
+            for &place in bundle {
+                let mut part = self.columns[place].part();
+                Cursor::new(place, group..group + 1).read(self, &handle, usize::MAX, &mut part)?;
+                parts.push(part);
+            }
+            Ok(parts)
+        });
+        let mut columns: Vec<Vec<Part>> = self.columns.iter().map(|_| Vec::with_capacity(groups.len())).collect();
+        for (task, parts) in parts.collect::<Result<Vec<_>>>()?.into_iter().enumerate() {
+            for (&column, part) in bundles[task % bundles.len()].iter().zip(parts) {
+                columns[column].push(part);
+            }
+        }
+        let before = (0..groups.start).map(|group| self.group_rows(group)).sum();
+        let named = self.columns.par_iter().zip(columns).map(|(wanted, parts)| {
+            let column = self.finish(wanted, parts, before)?;
+            Ok((wanted.name.clone(), column))
+        });
+        Ok(Table::new(named.collect::<Result<_>>()?)?.with_na(self.markers.clone()))
     }
 
     fn group_rows(&self, group: usize) -> usize {
@@ -363,7 +422,7 @@ impl Source {
             (Whole::Strings(strings), Some(Kind::Category), None) => strings.finish(true),
             (Whole::Strings(strings), Some(Kind::Text), _) => Column::Text(strings.into_text()),
             (Whole::Strings(strings), None, _) => {
-                if strings.evidence(SAMPLE_ROWS).is_text() {
+                if wanted.text.unwrap_or_else(|| strings.evidence(SAMPLE_ROWS).is_text()) {
                     Column::Text(strings.into_text())
                 } else {
                     strings.finish(false)

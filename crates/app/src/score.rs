@@ -8,10 +8,11 @@ use ermine::{
     AnyModel, Ctx, Entry, Error, Matrix, Output, Result, Target, Task, X,
     metrics::{self, Metric, Needs},
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a model says of some rows, by output: as much as metrics ask for.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Predictions(BTreeMap<Output, Matrix>);
 
 /// The outputs that metrics of a task look at.

@@ -91,7 +91,7 @@ impl FromStr for Kind {
 }
 
 /// The values of one column.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Column {
     /// NaN is missing.
     Number(Vec<f64>),
@@ -105,9 +105,10 @@ pub enum Column {
 }
 
 /// A code per row: the place of its level, or [`MISSING`], or [`UNSEEN`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Category {
     pub codes: Vec<u32>,
+    #[serde(with = "levels_as_list")]
     pub levels: Arc<[String]>,
 }
 
@@ -123,7 +124,7 @@ impl Category {
 }
 
 /// Strings in one buffer. The empty string is the missing value: a CSV file cannot tell the two apart.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Text {
     bytes: String,
     ends: Vec<usize>,
@@ -260,7 +261,7 @@ impl Column {
         }
     }
 
-    fn append(&mut self, other: &Column) -> Result<()> {
+    pub(crate) fn append(&mut self, other: &Column) -> Result<()> {
         match (&mut *self, other) {
             (Column::Number(a), Column::Number(b))
             | (Column::Date(a), Column::Date(b))
@@ -350,6 +351,10 @@ impl Table {
 
     pub fn columns(&self) -> impl ExactSizeIterator<Item = (&str, &Column)> {
         self.names.iter().map(String::as_str).zip(self.columns.iter().map(Arc::as_ref))
+    }
+
+    pub(crate) fn into_columns(self) -> Vec<Column> {
+        self.columns.into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
     pub fn column(&self, name: &str) -> Result<&Column> {
@@ -515,7 +520,7 @@ impl Summary {
 }
 
 /// A summary in the making. Values are added in row order, so that pieces of a file give the same bits as the whole.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     rows: usize,
     missing: usize,
@@ -525,6 +530,7 @@ pub(crate) struct Tally {
     total: f64,
 }
 
+#[derive(Serialize, Deserialize)]
 enum Distinct {
     Hashes(FxHashSet<u64>),
     /// Counted elsewhere; `None` is too many.
@@ -594,6 +600,22 @@ impl Tally {
                     self.distinct.add(hash(value.as_bytes()));
                 }
             }),
+        }
+    }
+
+    /// Adds what was counted in the rows that follow.
+    pub(crate) fn merge(&mut self, other: Tally) {
+        self.rows += other.rows;
+        self.missing += other.missing;
+        self.unseen += other.unseen;
+        self.total += other.total;
+        self.range = match (self.range, other.range) {
+            (Some((low, high)), Some((lower, higher))) => Some((low.min(lower), high.max(higher))),
+            (range, None) | (None, range) => range,
+        };
+        match other.distinct {
+            Distinct::Hashes(seen) => seen.into_iter().for_each(|hash| self.distinct.add(hash)),
+            known => self.distinct = known,
         }
     }
 
@@ -753,7 +775,7 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
 
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 
-fn is_parquet(path: &Path) -> Result<bool> {
+pub(crate) fn is_parquet(path: &Path) -> Result<bool> {
     if path == Path::new("-") {
         return Ok(false);
     }
@@ -817,7 +839,7 @@ fn is_usual_marker(field: &[u8]) -> bool {
 
 /// The kinds that all values seen so far could have. A column gets the first one, in this order, that all its values
 /// agree with; that does not depend on the order in which values are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KindSet(u8);
 
 impl KindSet {

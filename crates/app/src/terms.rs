@@ -235,20 +235,41 @@ pub fn usual(schema: &Schema, table: &Table) -> Result<Vec<Term>> {
     let mut terms = Vec::new();
     for field in &schema.columns {
         terms.push(Term::Column(field.name.clone()));
-        if matches!(field.kind, Kind::Date | Kind::DateTime) {
-            for function in [Function::Year, Function::Month, Function::Day, Function::Weekday, Function::Hour] {
-                let term = Term::Call { function, column: field.name.clone() };
-                let made = term.make(table)?;
-                let Column::Number(values) = &made[0].1 else { continue };
-                let mut known = values.iter().filter(|value| !value.is_nan());
-                let first = known.next();
-                if known.any(|value| Some(value) != first) {
-                    terms.push(term);
-                }
+        for term in date_parts(field) {
+            if let [_, _] = different_rows(&term, table)?[..] {
+                terms.push(term);
             }
         }
     }
     Ok(terms)
+}
+
+/// Rows that show which parts of dates differ, as well as the whole table does.
+pub fn telling_rows(schema: &Schema, table: &Table) -> Result<Vec<usize>> {
+    let mut rows = Vec::new();
+    for term in schema.columns.iter().flat_map(date_parts) {
+        rows.extend(different_rows(&term, table)?);
+    }
+    Ok(rows)
+}
+
+fn date_parts(field: &Field) -> Vec<Term> {
+    let parts = [Function::Year, Function::Month, Function::Day, Function::Weekday, Function::Hour];
+    match field.kind {
+        Kind::Date | Kind::DateTime => {
+            parts.map(|function| Term::Call { function, column: field.name.clone() }).to_vec()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The first row in which a term has a value, and the first in which it has another, as far as there are such.
+fn different_rows(term: &Term, table: &Table) -> Result<Vec<usize>> {
+    let made = term.make(table)?;
+    let Column::Number(values) = &made[0].1 else { return Ok(Vec::new()) };
+    let first = values.iter().position(|value| !value.is_nan());
+    let other = first.and_then(|first| values.iter().position(|value| !value.is_nan() && *value != values[first]));
+    Ok(first.into_iter().chain(other).collect())
 }
 
 /// The raw columns that the terms read, in the order of the schema.

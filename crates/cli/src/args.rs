@@ -135,6 +135,11 @@ fn command(model: Option<&str>) -> Command {
             .value_parser(value_parser!(PathBuf))
             .help("CSV, IDX (also .gz) or Parquet file; - is standard input")
     };
+    let table = || {
+        data().num_args(1..).help(
+            "CSV, IDX (also .gz) or Parquet file; several files, or a pattern such as 'part-*.csv', are one table; - is standard input",
+        )
+    };
     let model_file = || {
         Arg::new("MODEL").required(true).value_parser(value_parser!(PathBuf)).help("Model file made by 'ermine fit -o'")
     };
@@ -225,10 +230,11 @@ fn command(model: Option<&str>) -> Command {
         .after_help(
             "Examples:\n  ermine fit penguins.csv --target species --report penguins.html\n  \
              ermine fit houses.csv --target price --model Ridge --alpha 0.3 -o houses.ermine\n  \
-             ermine fit points.csv --model KMeans --n-clusters 3\n  gzip -dc big.csv.gz | ermine fit - --target y --json",
+             ermine fit points.csv --model KMeans --n-clusters 3\n  \
+             ermine fit 'part-*.parquet' --target y --model Ridge\n  gzip -dc big.csv.gz | ermine fit - --target y --json",
         )
         .args([
-            data(),
+            table(),
             target(),
             Arg::new("model")
                 .long("model")
@@ -248,7 +254,7 @@ fn command(model: Option<&str>) -> Command {
             "Example:\n  ermine tune houses.csv --target price --model HistGradientBoostingRegressor -o houses.ermine",
         )
         .args([
-            data(),
+            table(),
             target(),
             Arg::new("model")
                 .long("model")
@@ -272,7 +278,7 @@ fn command(model: Option<&str>) -> Command {
     let mut compare = Command::new("compare")
         .about("Compare models on a table by cross-validation, and keep none")
         .after_help("Example:\n  ermine compare penguins.csv --target species --models LogisticRegression,SVC,KNeighborsClassifier")
-        .args([data(), target(), json(), seed(), threads()]);
+        .args([table(), target(), json(), seed(), threads()]);
     compare = with_models(compare);
     let (mut fit, mut tune, mut compare) = (with_data(fit), with_data(tune), with_data(compare));
     let about_data = |command: Command| {
@@ -455,7 +461,9 @@ fn param_id(name: &str) -> String {
 fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     let text = |name: &str| matches.try_get_one::<String>(name).ok().flatten().cloned();
     let file = |name: &str| matches.try_get_one::<PathBuf>(name).ok().flatten().cloned();
-    let mut job = Job::new(path(matches, "DATA"));
+    let mut files = matches.get_many::<PathBuf>("DATA").expect("it is required").cloned();
+    let mut job = Job::new(files.next().expect("one at least"));
+    job.more = files.collect();
     job.read = reading(matches)?;
     for pair in matches.get_many::<String>("kind").into_iter().flatten() {
         let (column, kind) = pair.split_once('=').ok_or_else(|| format!("--kind takes COLUMN=KIND, not '{pair}'"))?;

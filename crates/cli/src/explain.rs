@@ -83,7 +83,7 @@ pub fn explain(
                 Error::Data(format!("the table has no column '{target}', so there is no error to split")).into()
             );
         }
-        let progress = terminal::Progress::new();
+        let progress = terminal::Progress::new(true);
         let found = fitted.error_parts(&rows, refits, &ctx.with_observer(progress.observer()));
         progress.finish();
         let found = found?;

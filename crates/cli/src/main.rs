@@ -6,9 +6,10 @@ mod board;
 mod explain;
 mod show;
 mod terminal;
+mod workers;
 
 use args::{Call, Inputs};
-use ermine::{Error, Output, Result, Source, Task};
+use ermine::{Ctx, Error, Output, Result, Source, Task};
 use ermine_app::{
     Fitted, Supervised, file,
     frame::{Encoded, Rows},
@@ -18,31 +19,42 @@ use std::{
     io::{self, Write},
     process::ExitCode,
 };
+use workers::Workers;
 
 fn main() -> ExitCode {
+    let workers = match Workers::start() {
+        Ok(workers) => workers,
+        Err(error) => return complain(&error),
+    };
+    // Everyone has the same arguments and comes to the same end: the first worker speaks for all.
+    let speaks = workers.rank() == 0;
     let call = match args::parse(std::env::args_os()) {
         Ok(call) => call,
         Err(error) => {
             // clap prints help to stdout with 0 and mistakes to stderr with 2.
             let code = if error.use_stderr() { 2 } else { 0 };
-            return match error.print() {
-                Err(broken) if broken.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(1),
-                _ => ExitCode::from(code),
+            return match speaks.then(|| error.print()) {
+                None => ExitCode::SUCCESS,
+                Some(Err(broken)) if broken.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(1),
+                Some(_) => ExitCode::from(code),
             };
         }
     };
-    match run(call) {
+    match workers.guard(|| run(call, &workers)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(_) if !speaks => ExitCode::SUCCESS,
         Err(Failure::Write(error)) => {
             terminal::complain(&format!("cannot write the output: {error}"));
             ExitCode::from(1)
         }
-        Err(Failure::Work(error)) => {
-            terminal::complain(&error.to_string());
-            ExitCode::from(if is_wrong_call(&error) { 2 } else { 1 })
-        }
+        Err(Failure::Work(error)) => complain(&error),
     }
+}
+
+fn complain(error: &Error) -> ExitCode {
+    terminal::complain(&error.to_string());
+    ExitCode::from(if is_wrong_call(error) { 2 } else { 1 })
 }
 
 /// A name or value that the user typed and that does not exist.
@@ -71,19 +83,34 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn run(call: Call) -> Result<(), Failure> {
+fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
+    if workers.count() > 1 && !matches!(call, Call::Fit { .. }) {
+        return Err(Error::Unsupported("several workers fit one model; everything else is for one process".into())
+            .hint("start it without mpirun")
+            .into());
+    }
     let mut out = io::BufWriter::new(anstream::stdout().lock());
     match call {
         Call::Fit { job, output, report: page, json, threads } => {
-            // Better to hear it now than after an hour.
-            for path in output.iter().chain(&page) {
-                check_writable(path)?;
-            }
-            let progress = terminal::Progress::new();
+            let progress = terminal::Progress::new(workers.rank() == 0);
+            let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = job.run(&ctx);
+            let fit = |ctx: Ctx| {
+                // Better to hear it now than after an hour.
+                if workers.rank() == 0 {
+                    output.iter().chain(&page).try_for_each(|path| check_writable(path))?;
+                }
+                job.run(&ctx)
+            };
+            let outcome = workers.together(ctx, fit);
             progress.finish();
             let (fitted, report) = outcome?;
+            if workers.rank() > 0 {
+                return Ok(());
+            }
+            if let Some(talk) = workers.talk() {
+                terminal::say(&talk);
+            }
             let saved = output.clone();
             if let Some(path) = &saved {
                 file::save(&fitted, path)?;
@@ -100,7 +127,7 @@ fn run(call: Call) -> Result<(), Failure> {
             }
         }
         Call::Compare { job, json, threads } => {
-            let progress = terminal::Progress::new();
+            let progress = terminal::Progress::new(true);
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
             let outcome = job.compare(&ctx);
             progress.finish();

@@ -29,6 +29,10 @@ pub fn warn(message: &str) {
     let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
 }
 
+pub fn say(message: &str) {
+    let _ = writeln!(anstream::stderr(), "{FAINT}{message}{FAINT:#}");
+}
+
 pub fn context(seed: u64, threads: Option<usize>) -> Ctx {
     let ctx = Ctx::new(seed);
     match threads {
@@ -41,9 +45,9 @@ pub fn context(seed: u64, threads: Option<usize>) -> Ctx {
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    pub fn new() -> Self {
+    pub fn new(shown: bool) -> Self {
         // indicatif draws to stderr and hides itself when that is not a terminal.
-        let bar = ProgressBar::new_spinner();
+        let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("a valid template"));
         bar.enable_steady_tick(std::time::Duration::from_millis(120));
         Progress(bar)

@@ -20,6 +20,7 @@ const DOORS: &[(&str, &str)] = &[
     ("clap", "cli"),
     ("anstream", "cli"),
     ("indicatif", "cli"),
+    ("mpi", "cli"),
     ("parquet", "app"),
     ("memmap2", "app"),
     ("flate2", "app"),

@@ -2,6 +2,7 @@
 
 use crate::{Error, Result, linalg::Matrix, rng};
 use rayon::prelude::*;
+use serde::{Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -213,6 +214,35 @@ pub trait Exchange: Send + Sync {
     fn size(&self) -> usize;
     /// Gives everyone's bytes to everyone, in the order of ranks.
     fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>>;
+
+    /// Gives `to[rank]` to each rank, and what everyone has for this one, in the order of ranks. An engine that can address a single
+    /// worker does better than this: here everyone hears everything.
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let unreadable = |error: postcard::Error| Error::Data(format!("a message: {error}"));
+        let everyone = self.all_gather(postcard::to_stdvec(&to).map_err(unreadable)?)?;
+        let mine = everyone.iter().map(|bytes| -> Result<Vec<u8>> {
+            let mut all: Vec<Vec<u8>> = postcard::from_bytes(bytes).map_err(unreadable)?;
+            Ok(all.swap_remove(self.rank()))
+        });
+        mine.collect()
+    }
+}
+
+/// Everyone's value to everyone, in the order of ranks. A worker that failed says so instead, and then all stop with its message.
+pub fn together<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mine: Result<T>) -> Result<Vec<T>> {
+    if exchange.size() == 1 {
+        return mine.map(|mine| vec![mine]);
+    }
+    let message: Result<&T, String> = mine.as_ref().map_err(Error::to_string);
+    let bytes = postcard::to_stdvec(&message).map_err(|error| Error::Data(format!("a message: {error}")))?;
+    let everyone = exchange.all_gather(bytes)?;
+    mine?;
+    let read = everyone.iter().enumerate().map(|(rank, bytes)| {
+        let message: Result<T, String> =
+            postcard::from_bytes(bytes).unwrap_or_else(|error| Err(format!("unreadable message: {error}")));
+        message.map_err(|message| Error::Worker { rank, message })
+    });
+    read.collect()
 }
 
 /// No other workers.
@@ -258,6 +288,10 @@ impl Exchange for Arc<dyn Exchange> {
 
     fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
         (**self).all_gather(mine)
+    }
+
+    fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        (**self).all_to_all(to)
     }
 }
 

@@ -6,10 +6,11 @@
 
 use crate::{
     Ctx, Error, Result,
+    ctx::together,
     data::Batch,
     source::{Buffers, Shape, Source},
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, ops::Range};
 
 /// A sum over rows.
@@ -248,33 +249,13 @@ fn both(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
     rayon::join(left, right);
 }
 
-/// Everyone's subtrees. A worker that failed says so instead, and then all stop with its message.
+/// Everyone's subtrees.
 fn exchange<T: Serialize + DeserializeOwned>(
     ctx: &Ctx,
     outcome: Result<()>,
     mine: Vec<Subtree<T>>,
 ) -> Result<Vec<Subtree<T>>> {
-    #[derive(Serialize, Deserialize)]
-    enum Message<T> {
-        Subtrees(Vec<Subtree<T>>),
-        Failed(String),
-    }
-    let message = match &outcome {
-        Ok(()) => Message::Subtrees(mine),
-        Err(error) => Message::Failed(error.to_string()),
-    };
-    let bytes = postcard::to_stdvec(&message).map_err(|error| Error::Data(format!("a statistic: {error}")))?;
-    let everyone = ctx.exchange().all_gather(bytes)?;
-    outcome?;
-    let mut all = Vec::new();
-    for (rank, bytes) in everyone.iter().enumerate() {
-        match postcard::from_bytes(bytes) {
-            Ok(Message::Subtrees(subtrees)) => all.extend(subtrees),
-            Ok(Message::Failed(message)) => return Err(Error::Worker { rank, message }),
-            Err(error) => return Err(Error::Worker { rank, message: format!("unreadable message: {error}") }),
-        }
-    }
-    Ok(all)
+    Ok(together(ctx.exchange(), outcome.map(|()| mine))?.into_iter().flatten().collect())
 }
 
 fn join<T>(merge: &dyn Fn(&mut T, T), lo: usize, hi: usize, subtrees: &mut BTreeMap<(usize, usize), T>) -> Result<T> {

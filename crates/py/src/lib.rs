@@ -6,6 +6,7 @@
 
 mod convert;
 mod encode;
+mod exchange;
 mod file;
 mod metrics;
 mod run;
@@ -15,7 +16,11 @@ mod table;
 mod text;
 
 use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
-use ermine::{AnyModel, Ctx, Data, Entry, MODELS, Output, core::param};
+use ermine::{
+    AnyModel, Ctx, Data, Entry, MODELS, Output, Source,
+    core::{param, source::Shard},
+};
+use exchange::PyExchange;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{
     exceptions::PyValueError,
@@ -58,9 +63,10 @@ struct Model {
 
 #[pymethods]
 impl Model {
-    /// Fits `name`, or goes on from `previous`. Returns the model, the log as JSON and what was found about each row.
+    /// Fits `name`, or goes on from `previous`. Returns the model, the log as JSON and what was found about each row. With `share`
+    /// (other workers, the number of the first row here, rows of all) the rows are one worker's part.
     #[staticmethod]
-    #[pyo3(signature = (name, params, x, y=None, weights=None, *, seed=0, threads=1, starts=None, columns=None, previous=None))]
+    #[pyo3(signature = (name, params, x, y=None, weights=None, *, seed=0, threads=1, starts=None, columns=None, previous=None, share=None))]
     fn fit<'py>(
         py: Python<'py>,
         name: &str,
@@ -73,6 +79,7 @@ impl Model {
         starts: Option<Vec<(String, PyReadonlyArray2<'py, f64>)>>,
         columns: Option<Vec<String>>,
         previous: Option<&Bound<'py, Model>>,
+        share: Option<(Bound<'py, PyAny>, usize, usize)>,
     ) -> PyResult<(Model, String, Bound<'py, PyDict>)> {
         let fail = |error: ermine::Error| failure(error, columns.as_deref());
         let entry = ermine::entry(name).map_err(fail)?;
@@ -89,9 +96,15 @@ impl Model {
             data = data.weights(weights.as_slice()?).map_err(fail)?;
         }
         let previous = previous.map(|model| &model.get().model);
+        let mut shard = None;
+        if let Some((others, first, total)) = share {
+            ctx = ctx.with_exchange(PyExchange::new(&others)?);
+            shard = Some(Shard::new(&data, first, total));
+        }
+        let rows: &dyn Source = shard.as_ref().map_or(&data, |shard| shard);
         let fit = run::apart(py, ctx, |ctx| match previous {
-            Some(model) => estimator.resume(&**model, &data, ctx),
-            None => estimator.fit(&data, ctx),
+            Some(model) => estimator.resume(&**model, rows, ctx),
+            None => estimator.fit(rows, ctx),
         })?;
         let fit = fit.map_err(fail)?;
         let log = serde_json::to_string(&fit.log).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -253,5 +266,6 @@ fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode::encode, module)?)?;
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(text::hashed_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::shares, module)?)?;
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::{
     Certificate, Ctx, Error, Fit, FitLog, Result, Source, Stop,
     core::{
         Batch, Reduce, Target, TargetKind,
-        ctx::Progress,
+        ctx::{Exchange, Progress},
         kernel, param,
         reduce::{merge_units, middle},
         rng,
@@ -368,27 +368,40 @@ impl Feed<'_> {
         Ok(())
     }
 
-    /// Everyone's rows of a minibatch, to everyone.
-    fn swap(&self, ctx: &Ctx, minibatch: &[usize], empty: &Rows) -> Result<Swapped> {
-        let mine = || -> Result<Share> {
+    /// Rows of a minibatch to the workers that compute with them: worker r has the places `of(r)`.
+    fn swap(
+        &self,
+        exchange: &dyn Exchange,
+        minibatch: &[usize],
+        of: impl Fn(usize) -> Range<usize>,
+        empty: &Rows,
+    ) -> Result<Swapped> {
+        let share = |places: Range<usize>| -> Result<Share> {
             let mut share = Share { places: Vec::new(), rows: empty.clone() };
             let mut buffers = Buffers::default();
-            for (place, &row) in minibatch.iter().enumerate().filter(|(_, row)| self.held.contains(row)) {
-                self.load(row, &mut share.rows, &mut buffers)?;
+            for place in places.filter(|&place| self.held.contains(&minibatch[place])) {
+                self.load(minibatch[place], &mut share.rows, &mut buffers)?;
                 share.places.push(place);
             }
             Ok(share)
         };
         // A worker that cannot read says so: the others wait for it.
-        let outcome = mine();
-        let message: Result<&Share, String> = outcome.as_ref().map_err(Error::to_string);
-        let bytes = postcard::to_stdvec(&message).map_err(|error| Error::Data(format!("rows: {error}")))?;
-        let everyone = ctx.exchange().all_gather(bytes)?;
-        outcome.as_ref().map_err(Error::clone)?;
+        let outcome: Result<Vec<Share>> = (0..exchange.size()).map(|rank| share(of(rank))).collect();
+        let message = |rank: usize| {
+            let message: Result<&Share, String> =
+                outcome.as_ref().map(|shares| &shares[rank]).map_err(Error::to_string);
+            // What stays here need not be packed.
+            if rank == exchange.rank() { Ok(Vec::new()) } else { postcard::to_stdvec(&message) }
+        };
+        let messages: Result<Vec<Vec<u8>>, _> = (0..exchange.size()).map(message).collect();
+        let received = exchange.all_to_all(messages.map_err(|error| Error::Data(format!("rows: {error}")))?)?;
+        let mut mine = Some(outcome?.swap_remove(exchange.rank()));
         let mut swapped = Swapped { shares: Vec::new(), at: vec![(0, 0); minibatch.len()] };
-        for (rank, bytes) in everyone.iter().enumerate() {
-            let share: Result<Share, String> =
-                postcard::from_bytes(bytes).unwrap_or_else(|error| Err(error.to_string()));
+        for (rank, bytes) in received.iter().enumerate() {
+            let share: Result<Share, String> = match mine.take_if(|_| rank == exchange.rank()) {
+                Some(mine) => Ok(mine),
+                None => postcard::from_bytes(bytes).unwrap_or_else(|error| Err(error.to_string())),
+            };
             let share = share.map_err(|message| Error::Worker { rank, message })?;
             for (i, &place) in share.places.iter().enumerate() {
                 swapped.at[place] = (rank, i);
@@ -620,7 +633,11 @@ impl<'a> Trainer<'a> {
             _ => {
                 let mut empty = lock(&self.slots[0]);
                 empty.rows.clear();
-                Some(self.feed.swap(self.ctx, minibatch, &empty.rows)?)
+                let of = |rank: usize| {
+                    let place = |rank: usize| rank * count / exchange.size() * minibatch.len() / count;
+                    place(rank)..place(rank + 1)
+                };
+                Some(self.feed.swap(exchange, minibatch, of, &empty.rows)?)
             }
         };
         let learn = |block: usize| -> Result<()> {
