@@ -1,4 +1,4 @@
-//! Linear models against scikit-learn, statsmodels and exact arithmetic: values in reference/linear.json, made by linear.py.
+//! Linear models against scikit-learn, statsmodels, glmnet and exact arithmetic: values in reference/linear.json and glmnet.json, made by the scripts beside them.
 
 use ermine::{Ctx, Data, Estimator, Model, Output, Stop, X, linear::*};
 use serde_json::Value as Json;
@@ -392,4 +392,119 @@ fn sgd_comes_close_to_the_optimum_and_stays_finite_at_any_scale() {
     let huge: Vec<f64> = sample.x.iter().map(|x| x * 1e6).collect();
     let data = Data::new(X::dense(&huge, p).unwrap()).real(&y).unwrap();
     assert!(sgd.fit(&data, &ctx()).unwrap().model.coef.values.iter().all(|w| w.is_finite()));
+}
+
+#[test]
+fn coefficients_of_zero_or_more() {
+    let sample = Sample::new();
+    let y = sample.column("y");
+    let data = sample.data().real(&y).unwrap();
+    let fit = LinearRegression { positive: true, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    sample.same("least_squares_positive", &fit.model.coef.values, &fit.model.intercept, 1e-10);
+    let data = data.weights(&sample.weights).unwrap();
+    let fit = Ridge { alpha: 2.0, positive: true, ..Default::default() }.fit(&data, &ctx()).unwrap();
+    // scikit-learn's comes from L-BFGS-B.
+    sample.same("ridge_positive", &fit.model.coef.values, &fit.model.intercept, 1e-5);
+}
+
+/// glmnet's own definition of the lasso, the elastic net for classes and the penalised Poisson model: values made by glmnet.R.
+#[test]
+fn what_glmnet_finds() {
+    let mut sample = Sample::new();
+    sample.json["models"] = serde_json::from_str(include_str!("reference/glmnet.json")).unwrap();
+    let (y, counts, codes) = (sample.column("y"), sample.column("counts"), sample.codes("binary"));
+    let data = sample.data().real(&y).unwrap();
+    let lasso = |alpha| Lasso { alpha, tol: 1e-12, ..Default::default() };
+    let fit = lasso(0.1).fit(&data, &ctx()).unwrap();
+    sample.same("lasso", &fit.model.coef.values, &fit.model.intercept, 1e-7);
+    let fit = Lasso { positive: true, ..lasso(0.05) }.fit(&data, &ctx()).unwrap();
+    sample.same("lasso_positive", &fit.model.coef.values, &fit.model.intercept, 1e-7);
+    let fit = lasso(0.1).fit(&data.weights(&sample.weights).unwrap(), &ctx()).unwrap();
+    sample.same("lasso_weighted", &fit.model.coef.values, &fit.model.intercept, 1e-7);
+
+    let data = sample.data().classes(&codes, 2).unwrap();
+    let strength = 1.0 / (0.05 * codes.len() as f64);
+    for (name, l1_ratio) in [("logistic_l1", 1.0), ("logistic_mixed", 0.4)] {
+        let model = LogisticRegression { C: strength, l1_ratio, tol: 1e-11, max_iter: 5000, ..Default::default() };
+        let fit = model.fit(&data, &ctx()).unwrap();
+        sample.same(name, &fit.model.coef.values, &fit.model.intercept, 1e-6);
+    }
+    let poisson = PoissonRegressor { alpha: 0.3, tol: 1e-11, ..Default::default() };
+    let fit = poisson.fit(&sample.data().real(&counts).unwrap(), &ctx()).unwrap();
+    sample.same("poisson", &fit.model.coef.values, &[fit.model.intercept], 1e-7);
+}
+
+/// Hard rows for a certificate: what each shape has to say, by name.
+fn hard_rows() -> Vec<(&'static str, usize, Vec<f64>)> {
+    let mut rng = Ctx::new(5).rng("hard", 0);
+    let mut normal = |rows: usize, cols: usize| -> Vec<f64> { (0..rows * cols).map(|_| rng.normal()).collect() };
+    let plain = normal(200, 8);
+    let mostly_zero: Vec<f64> = plain.iter().map(|v| if v.abs() > 1.0 { *v } else { 0.0 }).collect();
+    let mut collinear = plain.clone();
+    for row in collinear.chunks_mut(8) {
+        (row[3], row[4]) = (row[0] + row[1], row[2] * (1.0 + 1e-9));
+    }
+    let mut sizes = plain.clone();
+    sizes.chunks_mut(8).for_each(|row| (0..8).for_each(|j| row[j] *= 10f64.powf(-8.0 + 16.0 * j as f64 / 7.0)));
+    vec![
+        ("dense", 8, plain),
+        ("mostly zero", 8, mostly_zero),
+        ("more columns than rows", 60, normal(30, 60)),
+        ("collinear", 8, collinear),
+        ("columns from 1e-8 to 1e8", 8, sizes),
+    ]
+}
+
+/// Every solver proves its optimum on every hard shape, dense and sparse alike; and the proof is checked from outside by the objective of its neighbours.
+#[test]
+fn certificates_hold_on_hard_rows() {
+    for (what, cols, x) in hard_rows() {
+        let rows = x.len() / cols;
+        // The target depends on columns brought to a common size, so that every size of column matters.
+        let size = |j: usize| (x.iter().skip(j).step_by(cols).map(|v| v * v).sum::<f64>() / rows as f64).sqrt();
+        let sizes: Vec<f64> = (0..cols).map(size).collect();
+        let score = |row: &[f64]| row[0] / sizes[0] - row[1] / sizes[1] + 0.5 * row[cols - 1] / sizes[cols - 1];
+        let wave = |i: usize| (i as f64 * 1.7).sin();
+        let y: Vec<f64> = x.chunks(cols).enumerate().map(|(i, row)| score(row) + wave(i)).collect();
+        let counts: Vec<f64> = y.iter().map(|y| (0.3 * y).exp().round()).collect();
+        let noisy: Vec<u32> = y.iter().map(|y| u32::from(*y > 0.0)).collect();
+        let separable: Vec<u32> = x.chunks(cols).map(|row| u32::from(score(row) > 0.0)).collect();
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in x.chunks(cols) {
+            for (j, value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                columns.push(j as u32);
+                values.push(*value);
+            }
+            starts.push(values.len());
+        }
+        let forms = [X::dense(&x, cols).unwrap(), X::csr(&starts, &columns, &values, cols).unwrap()];
+        for x in forms {
+            let real = Data::new(x).real(&y).unwrap();
+            let count = Data::new(x).real(&counts).unwrap();
+            let mut logs = Vec::new();
+            // The penalty of a lasso is in the units of the columns: one that keeps the middle sizes.
+            logs.push(("Lasso", Lasso { alpha: 0.05, ..Default::default() }.fit(&real, &ctx()).unwrap().log));
+            let net = ElasticNet { alpha: 0.05, ..Default::default() };
+            logs.push(("ElasticNet", net.fit(&real, &ctx()).unwrap().log));
+            for (name, codes) in [("noisy", &noisy), ("separable", &separable)] {
+                let data = Data::new(x).classes(codes, 2).unwrap();
+                for l1_ratio in [0.0, 0.5, 1.0] {
+                    let model = LogisticRegression { l1_ratio, max_iter: 2000, ..Default::default() };
+                    logs.push((name, model.fit(&data, &ctx()).unwrap().log));
+                }
+            }
+            logs.push(("Poisson", PoissonRegressor::default().fit(&count, &ctx()).unwrap().log));
+            let positive = LinearRegression { positive: true, ..Default::default() };
+            logs.push(("positive", positive.fit(&real, &ctx()).unwrap().log));
+            for (name, log) in logs {
+                assert!(
+                    log.converged(),
+                    "{what}, sparse {}, {name}: {} {:?}",
+                    x.is_sparse(),
+                    log.certificate,
+                    log.notes
+                );
+            }
+        }
+    }
 }

@@ -20,6 +20,7 @@ pub mod members;
 pub mod meter;
 pub mod neighbours;
 pub mod newton;
+pub mod non_negative;
 pub mod order;
 pub mod points;
 pub mod quantile;

@@ -394,6 +394,11 @@ impl Inference {
             ))
             .hint("fit it with alpha 0"));
         }
+        if values.get("positive") == Some(&Value::Bool(true)) {
+            return Err(Error::Unsupported(format!(
+                "inference about {name} with coefficients that must be positive: their errors are not normal"
+            )));
+        }
         if let Some(model) = any.downcast_ref::<LinearModel>().filter(|_| name == "LinearRegression") {
             return summary(model, intercept, level, data, ctx).map(Inference::LeastSquares);
         }

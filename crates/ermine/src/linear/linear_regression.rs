@@ -1,7 +1,11 @@
 //! Ordinary least squares: `min_{W,b} sum_i w_i ||y_i - W x_i - b||^2`. The work is in [`least_squares`].
 
 use super::LinearModel;
-use crate::{Ctx, Estimator, Fit, Info, Passes, Result, Source, Task, core::params, engine::least_squares};
+use crate::{
+    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    core::params,
+    engine::{least_squares, non_negative},
+};
 
 params! {
     /// Ordinary least squares, by the cheapest safe path: normal equations while they are well conditioned, an orthogonal
@@ -9,6 +13,8 @@ params! {
     pub struct LinearRegression {
         /// Whether to fit an intercept.
         fit_intercept: bool = true;
+        /// Whether coefficients must be zero or more.
+        positive: bool = false;
     }
 }
 
@@ -22,6 +28,7 @@ impl Estimator for LinearRegression {
     };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
-        least_squares::fit(data, ctx, 0.0, self.fit_intercept)
+        let fit = if self.positive { non_negative::fit } else { least_squares::fit };
+        fit(data, ctx, 0.0, self.fit_intercept)
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         param::{at_least, log},
         params,
     },
-    engine::least_squares,
+    engine::{least_squares, non_negative},
 };
 
 params! {
@@ -18,6 +18,8 @@ params! {
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
+        /// Whether coefficients must be zero or more.
+        positive: bool = false;
     }
 }
 
@@ -36,6 +38,7 @@ impl Estimator for Ridge {
     };
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
-        least_squares::fit(data, ctx, self.alpha, self.fit_intercept)
+        let fit = if self.positive { non_negative::fit } else { least_squares::fit };
+        fit(data, ctx, self.alpha, self.fit_intercept)
     }
 }

@@ -43,6 +43,8 @@ def record(name, model, target, weighted=False, **more):
     }
 
 
+record("least_squares_positive", lm.LinearRegression(positive=True), y)
+record("ridge_positive", lm.Ridge(alpha=2.0, positive=True, tol=1e-12), y, True)
 record("lasso", lm.Lasso(alpha=0.1, tol=1e-12, max_iter=100000), y)
 record("lasso_weighted", lm.Lasso(alpha=0.1, tol=1e-12, max_iter=100000), y, True)
 record("lasso_positive", lm.Lasso(alpha=0.05, positive=True, tol=1e-12, max_iter=100000), y)
