@@ -749,6 +749,8 @@ def interval(metric, y_true, predicted, *, sample_weight=None, level=0.95, n_res
         labels, codes = _encoded(y_true)
         truth = (np.ascontiguousarray(codes, dtype=np.uint32), len(labels))
         predicted = predicted.reshape(len(predicted), -1)
+        if needs == "Probability" and len(labels) == 2 and predicted.shape[1] == 1:
+            predicted = np.hstack([1 - predicted, predicted])
     found = _ermine.metric_interval(
         metric,
         truth,

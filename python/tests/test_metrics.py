@@ -481,6 +481,7 @@ def test_interval():
     assert found == metrics.interval("accuracy", y, f, n_resamples=2000, n_jobs=1)
     y, p = scores("binary")
     assert metrics.interval("roc_auc", y, p).estimate == pytest.approx(sklearn.metrics.roc_auc_score(y, p))
+    assert metrics.interval("log_loss", y, p).estimate == pytest.approx(sklearn.metrics.log_loss(y, p), rel=1e-12)
     assert metrics.interval("mean_absolute_error", *numbers("random")).estimate > 0
     with pytest.raises(ValueError, match="accurate"):
         metrics.interval("accurate", y, p)

@@ -589,7 +589,7 @@ fn flexibility(model: &str) -> u8 {
 
 /// One standard error rule (Breiman et al. 1984): the simplest of those that are as good as the first takes its place, if the first
 /// does not beat it on most folds as well; a single wild fold makes a wide error, and many things as good. Returns who led.
-fn prefer_simple(standings: &mut Vec<Standing>, metric: &Metric) -> Option<String> {
+fn prefer_simple(standings: &mut [Standing], metric: &Metric) -> Option<String> {
     let first = standings.first()?;
     let close = |other: &Standing| {
         let pairs = first.scores.iter().zip(&other.scores);
