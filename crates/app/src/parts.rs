@@ -147,11 +147,10 @@ struct Share {
 impl<'a> Survey<'a> {
     fn of(files: &'a [PathBuf], options: &ReadOptions, exchange: &dyn Exchange) -> Result<Survey<'a>> {
         let format_of = |path: &PathBuf| -> Result<Format> {
-            Ok(match () {
-                () if options.labels.is_some() || idx::is_idx(path)? => Format::Images,
-                () if table::is_parquet(path)? => Format::Parquet,
-                () => Format::Csv,
-            })
+            if options.labels.is_some() || idx::is_idx(path)? {
+                return Ok(Format::Images);
+            }
+            Ok(if table::is_parquet(path)? { Format::Parquet } else { Format::Csv })
         };
         let look = || -> Result<(Vec<(u64, bool)>, Format)> {
             if files.iter().any(|path| path == Path::new("-")) {

@@ -274,7 +274,7 @@ mod with_mpi {
     fn gather(mine: &[u8], lengths: &[usize]) -> Vec<Vec<u8>> {
         let world = SimpleCommunicator::world();
         let most = ROUND / lengths.len();
-        let mut all: Vec<Vec<u8>> = lengths.iter().map(|&length| Vec::with_capacity(length)).collect();
+        let mut all: Vec<Vec<u8>> = vec![Vec::new(); lengths.len()];
         for from in (0..lengths.iter().copied().max().unwrap_or(0)).step_by(most) {
             let counts: Vec<Count> =
                 lengths.iter().map(|&length| length.saturating_sub(from).min(most) as Count).collect();
@@ -285,7 +285,11 @@ mod with_mpi {
                 piece => piece,
             };
             world.all_gather_varcount_into(piece, &mut PartitionMut::new(&mut received[..], &counts[..], &starts[..]));
-            all.iter_mut().zip(split(&received, &counts)).for_each(|(all, piece)| all.extend(piece));
+            let pieces = split(&received, &counts);
+            match from {
+                0 => all = pieces,
+                _ => all.iter_mut().zip(pieces).for_each(|(all, piece)| all.extend(piece)),
+            }
         }
         all
     }

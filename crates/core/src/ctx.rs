@@ -360,3 +360,33 @@ impl Drop for Seat {
         self.table.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everyone_gets_what_is_meant_for_them() {
+        let received = workers(3, |exchange| {
+            let to = (0..3).map(|to| vec![exchange.rank() as u8; to + exchange.rank()]).collect();
+            exchange.all_to_all(to).unwrap()
+        });
+        for (rank, received) in received.iter().enumerate() {
+            let expected: Vec<Vec<u8>> = (0..3).map(|from| vec![from as u8; rank + from]).collect();
+            assert_eq!(*received, expected);
+        }
+    }
+
+    #[test]
+    fn one_failure_is_everyones() {
+        let outcomes = workers(3, |exchange| {
+            let mine = if exchange.rank() == 1 { Err(Error::Data("no rows".into())) } else { Ok(exchange.rank()) };
+            (together(&exchange, mine), together(&exchange, Ok(exchange.rank())))
+        });
+        for (rank, (failed, again)) in outcomes.into_iter().enumerate() {
+            let expected = if rank == 1 { "no rows" } else { "worker 1: no rows" };
+            assert_eq!(failed.unwrap_err().to_string(), expected);
+            assert_eq!(again, Ok(vec![0, 1, 2]));
+        }
+    }
+}
