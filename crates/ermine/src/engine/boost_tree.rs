@@ -219,7 +219,7 @@ impl Grower<'_> {
         let shift = gradients.shift;
         let groups = histogram.chunks_mut(GROUP * WIDTH).zip(&self.bins.groups).collect::<Vec<_>>();
         // Many rows in few groups: cut the rows as well. Sums of integers do not mind.
-        let pieces = if groups.len() >= 16 { 1 } else { (rows.len() / (1 << 17)).clamp(1, 8) };
+        let pieces = if groups.len() >= 16 { 1 } else { (rows.len() / (1 << 15)).clamp(1, 8) };
         let each = rows.len().div_ceil(pieces).max(1);
         groups.into_par_iter().for_each(|(histogram, group)| {
             let width = histogram.len() / WIDTH;
