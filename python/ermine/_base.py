@@ -748,14 +748,13 @@ class Encodes:
             X = X.astype(np.float64, copy=False) if sp.issparse(X) else X.astype(np.float64, order="C", copy=False)
             if reset:
                 self._levels = None
-                self.categories_ = [np.unique(column) for column in (X.toarray() if sp.issparse(X) else X).T]
             return X
         if not reset and self._levels is None:
             # Fitted on numbers: text that reads as numbers will do.
             return X.astype(np.float64, order="C")
         codes = np.empty(X.shape)
         if reset:
-            self._levels, self.categories_ = [], []
+            self._levels = []
             for j, column in enumerate(X.T.tolist()):
                 found = {}
                 numbered = _ermine.encode(column, found, True)
@@ -767,12 +766,20 @@ class Encodes:
                 codes[:, j] = numbered
                 codes[~missing, j] = place[numbered[~missing].astype(np.intp)]
                 self._levels.append(levels)
-                self.categories_.append(np.array([*levels, *([np.nan] if missing.any() else [])], dtype=object))
             return codes
         for j, (column, levels) in enumerate(zip(X.T.tolist(), self._levels)):
             # One past the last level is a category that was never seen, which the model handles or refuses.
             codes[:, j] = _ermine.encode(column, dict(zip(levels, range(len(levels)))), False)
         return codes
+
+    def _finish_fit(self):
+        """An array of categories for each column; the engine knows them by their numbers, one after another."""
+        super()._finish_fit()
+        columns = np.split(self.categories_, np.cumsum(self.n_categories_)[:-1])
+        if self._levels is not None:
+            named = zip(columns, self._levels)
+            columns = [np.array([np.nan if code != code else levels[int(code)] for code in codes], dtype=object) for codes, levels in named]
+        self.categories_ = columns
 
     @_output_method("Inverse")
     def inverse_transform(self, X):

@@ -6442,7 +6442,6 @@ class TargetEncoder(_base.Encodes, _base.OneToOne, _base.Transformer):
     n_categories_
     encodings_
     target_mean_
-    transform
     n_features_in_
     feature_names_in_
     n_iter_

@@ -2885,7 +2885,6 @@ class TargetEncoder(Estimator):
     n_categories_: Any
     encodings_: Any
     target_mean_: Any
-    transform: Any
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
