@@ -13,7 +13,7 @@
 
 use super::{
     model::NeuralModel,
-    network::{Activation, Dropout, Head, Init, Network, Rows, Space, TAIL},
+    network::{Activation, Dropout, Head, Init, Network, Rows, Space, TAIL, as_bytes},
     optimiser::{Rule, Schedule, Solver, Step},
 };
 use crate::{
@@ -412,6 +412,10 @@ impl Feed<'_> {
     }
 }
 
+/// What workers sum in every step.
+#[derive(Serialize, Deserialize)]
+struct Gradient(#[serde(with = "as_bytes")] Vec<f64>);
+
 #[derive(Serialize, Deserialize)]
 struct Share {
     places: Vec<usize>,
@@ -673,10 +677,12 @@ impl<'a> Trainer<'a> {
             self.slots = slots;
             return done;
         }
-        let units = outcome.map(|()| mine.clone().map(|block| lock(&self.slots[block]).space.stat.clone()).collect());
-        let add =
-            |left: &mut Vec<f64>, right: Vec<f64>| left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
-        let total = merge_units(self.ctx, count, mine, units, &add)?;
+        let unit = |block: usize| Gradient(lock(&self.slots[block]).space.stat.clone());
+        let units = outcome.map(|()| mine.clone().map(unit).collect());
+        let add = |Gradient(left): &mut Gradient, Gradient(right): Gradient| {
+            left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
+        };
+        let Gradient(total) = merge_units(self.ctx, count, mine, units, &add)?;
         self.update(&[&total], progress)
     }
 
