@@ -208,7 +208,7 @@ fn question(entry: &Entry) -> Vec<&'static str> {
 fn every_sum_gives_the_model_file_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    rows(8_200).write(folder);
+    rows(6_200).write(folder);
     let models: Vec<&Entry> = MODELS.iter().filter(|entry| !matches!(entry.info.passes, Passes::Memory(_))).collect();
     assert!(models.len() > 40);
     let run = |entry: &Entry, processes: Option<usize>, data: &str| -> Result<Vec<u8>, String> {
