@@ -123,6 +123,8 @@ class LinearRegression(_base.Regressor):
     ----------
     fit_intercept : bool, default=True
         Whether to fit an intercept.
+    positive : bool, default=False
+        Whether coefficients must be zero or more.
     n_jobs : int | None, default=None
         How many threads; None and -1 use all cores.
     copy_X, tol : any
@@ -155,11 +157,13 @@ class LinearRegression(_base.Regressor):
         self,
         *,
         fit_intercept=True,
+        positive=False,
         n_jobs=None,
         copy_X=True,
         tol=1e-06,
     ):
         self.fit_intercept = fit_intercept
+        self.positive = positive
         self.n_jobs = n_jobs
         self.copy_X = copy_X
         self.tol = tol
@@ -180,6 +184,8 @@ class Ridge(_base.Regressor):
         Strength of the penalty; 0 is ordinary least squares.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
+    positive : bool, default=False
+        Whether coefficients must be zero or more.
     n_jobs : int | None, default=None
         How many threads; None and -1 use all cores.
     copy_X, max_iter, tol, solver, random_state : any
@@ -213,6 +219,7 @@ class Ridge(_base.Regressor):
         alpha=1.0,
         *,
         fit_intercept=True,
+        positive=False,
         n_jobs=None,
         copy_X=True,
         max_iter=None,
@@ -222,6 +229,7 @@ class Ridge(_base.Regressor):
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.positive = positive
         self.n_jobs = n_jobs
         self.copy_X = copy_X
         self.max_iter = max_iter

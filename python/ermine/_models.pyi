@@ -17,6 +17,7 @@ class LinearRegression(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     fit_intercept: bool
+    positive: bool
     n_jobs: int | None
     copy_X: Any
     tol: Any
@@ -24,6 +25,7 @@ class LinearRegression(Estimator):
         self,
         *,
         fit_intercept: bool = ...,
+        positive: bool = ...,
         n_jobs: int | None = ...,
         copy_X: Any = ...,
         tol: Any = ...,
@@ -40,6 +42,7 @@ class Ridge(Estimator):
     n_iter_: Any
     alpha: float
     fit_intercept: bool
+    positive: bool
     n_jobs: int | None
     copy_X: Any
     max_iter: Any
@@ -51,6 +54,7 @@ class Ridge(Estimator):
         alpha: float = ...,
         *,
         fit_intercept: bool = ...,
+        positive: bool = ...,
         n_jobs: int | None = ...,
         copy_X: Any = ...,
         max_iter: Any = ...,
