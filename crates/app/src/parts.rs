@@ -7,7 +7,8 @@
 //!
 //! *What is agreed.* Names come from the first file, and every other file must have the same. A column has the first kind that all its
 //! fields in all parts fit; levels have the order of their first appearance over all parts; whether strings are free text is decided
-//! by the head of the first file. So the columns are those of the same rows in a single file, read by a single process.
+//! by the head of the first file. So the columns are those of the same rows in a single file, read by a single process, unless the first file is too
+//! short to tell text from categories.
 
 use crate::{
     csv::{CsvFile, CsvPart, Stretch},
