@@ -169,6 +169,8 @@
   }
   const I = R.insight;
   const areas = (list, name, x, y, diagonal) => chart(name, null, () => base((axis) => ({
+    // A few names may take two lines; of more, the reader turns the pages.
+    ...(list.length <= 4 ? { legend: Object.assign(base(() => ({})).legend, { type: "plain", itemGap: 8 }), grid: Object.assign(base(() => ({})).grid, { top: 42 }) } : {}),
     tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `${p.seriesName}<br>${x} ${text(p.value[0])}, ${y} ${text(p.value[1])}` }),
     xAxis: axis(Object.assign({ type: "value", name: x, nameGap: 24 }, share)), yAxis: axis(Object.assign({ type: "value", name: y, nameGap: 32 }, share)),
     series: list.map((curve) => ({ type: "line", name: `${curve.class} (${text(curve.area)})`, data: curve.points, showSymbol: curve.points.length < 60, symbolSize: 4, lineStyle: { width: 2 } }))
