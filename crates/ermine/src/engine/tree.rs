@@ -280,8 +280,8 @@ impl Tree {
         path
     }
 
-    /// The leaf that a row comes to from a node.
-    fn walk(&self, mut at: u32, row: &[f64]) -> u32 {
+    fn walk(&self, row: &[f64]) -> u32 {
+        let mut at = 0;
         loop {
             let node = &self.nodes[at as usize];
             if node.feature & LEAF != 0 {
@@ -291,45 +291,40 @@ impl Tree {
         }
     }
 
-    /// Calls `f(row, leaf)` for every row of a block, in no particular order.
+    /// Calls `f(row, leaf)` for every row of a block.
     pub fn for_each_leaf(&self, block: &Block, mut f: impl FnMut(usize, usize)) {
-        let (values, cols) = (&block.values[..], self.cols);
-        let rows = values.len() / cols;
-        let mut next = 0;
-        // Several rows walk at once, so that one is computed while others wait for memory; a row that arrives makes room for the next.
-        let mut walkers = [(0usize, 0u32); LANES];
-        let walking = if block.complete && self.sets.is_empty() { LANES.min(rows) } else { 0 };
-        for walker in &mut walkers[..walking] {
-            *walker = (next, 0);
-            next += 1;
-        }
-        if walking == LANES {
-            'rows: loop {
-                for (row, at) in &mut walkers {
-                    // SAFETY: building or loading a tree made sure that every feature is below `cols`, and that `next` and
-                    // `next + 1` of a split, and `next` of a leaf, which no number that is not NaN leaves, are nodes; `row` is below `rows`.
-                    let to = unsafe {
-                        let node = self.nodes.get_unchecked(*at as usize);
-                        let value = *values.get_unchecked(*row * cols + (node.feature & FEATURE) as usize);
-                        node.next + u32::from(value > node.threshold)
-                    };
-                    if to == *at {
-                        if next == rows {
-                            break 'rows;
-                        }
-                        f(*row, self.leaf[to as usize] as usize);
-                        (*row, *at) = (next, 0);
-                        next += 1;
-                    } else {
-                        *at = to;
+        let cols = self.cols;
+        let rows = block.values.len() / cols;
+        let mut done = 0;
+        if block.complete && self.sets.is_empty() {
+            for lanes in block.values.chunks_exact(LANES * cols) {
+                let mut at = [0u32; LANES];
+                loop {
+                    let mut moved = 0;
+                    for lane in 0..LANES {
+                        // SAFETY: building or loading a tree made sure that every feature is below `cols`, and that `next` and
+                        // `next + 1` of a split, and `next` of a leaf, which no number that is not NaN leaves, are nodes.
+                        let to = unsafe {
+                            let node = self.nodes.get_unchecked(at[lane] as usize);
+                            let value = *lanes.get_unchecked(lane * cols + (node.feature & FEATURE) as usize);
+                            node.next + u32::from(value > node.threshold)
+                        };
+                        moved |= to ^ at[lane];
+                        at[lane] = to;
                     }
+                    if moved == 0 {
+                        break;
+                    }
+                }
+                for at in at {
+                    f(done, self.leaf[at as usize] as usize);
+                    done += 1;
                 }
             }
         }
-        let rest = walkers[..walking].iter().copied().chain((next..rows).map(|row| (row, 0)));
-        for (row, at) in rest {
-            let leaf = self.walk(at, &values[row * cols..(row + 1) * cols]);
-            f(row, self.leaf[leaf as usize] as usize);
+        for row in done..rows {
+            let at = self.walk(&block.values[row * cols..(row + 1) * cols]);
+            f(row, self.leaf[at as usize] as usize);
         }
     }
 
