@@ -109,14 +109,8 @@ pub fn sweep<S: Sweep>(ctx: &Ctx, source: &dyn Source, sum: &S, cells: &mut [S::
     } else {
         ctx.install(|| pass.collect(0, shape.rows.div_ceil(leaf), &leaves, cells, &mut mine))
     };
-    let subtrees = if ctx.exchange().size() == 1 {
-        outcome?;
-        mine
-    } else {
-        exchange(ctx, outcome, mine)?
-    };
-    let mut by_range = subtrees.into_iter().map(|(lo, hi, stat)| ((lo, hi), stat)).collect();
-    join(&|left, right| sum.merge(left, right), 0, shape.rows.div_ceil(leaf), &mut by_range)
+    let merge = |left: &mut S::Stat, right: S::Stat| sum.merge(left, right);
+    join_all(ctx, shape.rows.div_ceil(leaf), outcome.map(|()| mine), &merge)
 }
 
 /// The sum of `count` units along the fixed tree, where this worker computed those of `mine`, in order, and the others the rest.
@@ -128,18 +122,13 @@ pub fn merge_units<T: Serialize + DeserializeOwned>(
     units: Result<Vec<T>>,
     merge: &dyn Fn(&mut T, T),
 ) -> Result<T> {
-    let mut found = Vec::new();
-    let outcome = units.map(|units| {
+    let mine = units.map(|units| {
         let mut units: Vec<Option<T>> = units.into_iter().map(Some).collect();
+        let mut found = Vec::new();
         held_subtrees(0, count, &mine, &mut units, merge, &mut found);
-    });
-    let subtrees = if ctx.exchange().size() == 1 {
-        outcome?;
         found
-    } else {
-        exchange(ctx, outcome, found)?
-    };
-    join(merge, 0, count, &mut subtrees.into_iter().map(|(lo, hi, stat)| ((lo, hi), stat)).collect())
+    });
+    join_all(ctx, count, mine, merge)
 }
 
 /// The largest subtrees under lo..hi whose units are all among `mine`.
@@ -249,13 +238,15 @@ fn both(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
     rayon::join(left, right);
 }
 
-/// Everyone's subtrees.
-fn exchange<T: Serialize + DeserializeOwned>(
+/// The sum over all leaves from everyone's subtrees.
+fn join_all<T: Serialize + DeserializeOwned>(
     ctx: &Ctx,
-    outcome: Result<()>,
-    mine: Vec<Subtree<T>>,
-) -> Result<Vec<Subtree<T>>> {
-    Ok(together(ctx.exchange(), outcome.map(|()| mine))?.into_iter().flatten().collect())
+    leaves: usize,
+    mine: Result<Vec<Subtree<T>>>,
+    merge: &dyn Fn(&mut T, T),
+) -> Result<T> {
+    let everyone = together(ctx.exchange(), mine)?.into_iter().flatten();
+    join(merge, 0, leaves, &mut everyone.map(|(lo, hi, stat)| ((lo, hi), stat)).collect())
 }
 
 fn join<T>(merge: &dyn Fn(&mut T, T), lo: usize, hi: usize, subtrees: &mut BTreeMap<(usize, usize), T>) -> Result<T> {
