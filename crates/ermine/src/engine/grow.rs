@@ -705,18 +705,9 @@ impl Node<'_> {
             taken += scratch.counts[bin] as usize;
         }
         let mut best = None;
-        let mut last = (scratch.keys[0] >> 32) as u32;
-        for &key in &scratch.keys {
-            let code = (key >> 32) as u32;
-            if code != last {
-                self.judge(meter, taken, n, last + low, code + low, cut.missing_left, &mut best);
-                last = code;
-            }
-            meter.take(key as u32 as usize);
-            taken += 1;
-        }
+        let last = self.code_by_code(meter, &scratch.keys, n, taken, low, cut.missing_left, &mut best);
         if cut.next == MISSING {
-            self.judge(meter, taken, n, last + low, MISSING, cut.missing_left, &mut best);
+            self.judge(meter, taken + scratch.keys.len(), n, last, MISSING, cut.missing_left, &mut best);
         }
         with_the_many(best, &scratch.missing, n)
     }
@@ -734,9 +725,9 @@ impl Node<'_> {
                 scratch.sequence.extend(known.chain(scratch.missing.iter().copied()));
             }
             let mut taken = if missing_left { scratch.missing.len() } else { 0 };
-            let mut last = (scratch.keys[0] >> 32) as u32;
             let together = n >= TOGETHER && self.limits.min_weight_leaf == 0.0;
             if together && meter.scores(&scratch.sequence, &mut scratch.scores) {
+                let mut last = (scratch.keys[0] >> 32) as u32;
                 let mut offer = |taken: usize, next: u32, last: u32| {
                     let score = scratch.scores[taken - 1];
                     if self.counts(taken, n, score, &best) {
@@ -758,20 +749,36 @@ impl Node<'_> {
             }
             meter.start(&scratch.sequence);
             scratch.sequence[..taken].iter().for_each(|&i| meter.take(i as usize));
-            for &key in &scratch.keys {
-                let code = (key >> 32) as u32;
-                if code != last {
-                    self.judge(meter, taken, n, last + low, code + low, missing_left, &mut best);
-                    last = code;
-                }
-                meter.take(key as u32 as usize);
-                taken += 1;
-            }
-            if taken < n {
-                self.judge(meter, taken, n, last + low, MISSING, missing_left, &mut best);
+            let last = self.code_by_code(meter, &scratch.keys, n, taken, low, missing_left, &mut best);
+            if !missing_left && !scratch.missing.is_empty() {
+                self.judge(meter, scratch.keys.len(), n, last, MISSING, missing_left, &mut best);
             }
         }
         with_the_many(best, &scratch.missing, n)
+    }
+
+    /// Moves rows to the left code by code, where `taken` are there already, and judges every cut between two codes. Returns the last.
+    fn code_by_code<M: Meter>(
+        &self,
+        meter: &mut M,
+        keys: &[u64],
+        n: usize,
+        mut taken: usize,
+        low: u32,
+        missing_left: bool,
+        best: &mut Option<Best>,
+    ) -> u32 {
+        let mut last = (keys[0] >> 32) as u32;
+        for &key in keys {
+            let code = (key >> 32) as u32;
+            if code != last {
+                self.judge(meter, taken, n, last + low, code + low, missing_left, best);
+                last = code;
+            }
+            meter.take(key as u32 as usize);
+            taken += 1;
+        }
+        last + low
     }
 
     /// Whether a cut with `taken` rows on the left is allowed and better than the best.
