@@ -38,6 +38,24 @@ impl Points {
         }
     }
 
+    /// The same rows without their zeros, where these are most numbers: products are then made of what is left.
+    pub fn thinned(self) -> Points {
+        let Points::Dense(Matrix { values, rows, cols }) = &self else { return self };
+        let stored = values.iter().filter(|value| **value != 0.0).count();
+        if stored * 4 > values.len() {
+            return self;
+        }
+        let (mut starts, mut columns, mut kept) = (vec![0], Vec::with_capacity(stored), Vec::with_capacity(stored));
+        for row in values.chunks_exact((*cols).max(1)).take(*rows) {
+            for (j, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                columns.push(j as u32);
+                kept.push(value);
+            }
+            starts.push(kept.len());
+        }
+        Points::Sparse { starts, columns, values: kept, cols: *cols }
+    }
+
     pub fn all(x: &X) -> Points {
         Points::take(x, 0..x.rows())
     }
@@ -135,25 +153,49 @@ pub fn products(a: &X, b: &X, out: &mut [f64]) {
         multiply(View::rows(a.values, n, d), View::rows(b.values, m, d).transposed(), 0.0, out);
         return;
     }
-    // The right side becomes dense a few rows at a time, so that a wide sparse matrix does not fill the memory.
-    let chunk = ((1 << 22) / d.max(1)).clamp(1, m);
+    // The right side becomes dense a few rows at a time: turned around it stays in the cache, and a wide one does not fill the memory.
+    let chunk = ((1 << 15) / d.max(1)).max(32).min((1 << 22) / d.max(1)).clamp(1, m);
     let mut wide = vec![0.0; d * chunk];
-    let mut part = Vec::new();
+    let mut part = vec![0.0; n * chunk];
     for first in (0..m).step_by(chunk) {
         let k = chunk.min(m - first);
-        let wide = &mut wide[..d * k];
-        wide.fill(0.0);
         for j in 0..k {
             b.row(first + j).for_each(|column, value| wide[column * k + j] = value);
         }
-        if k == m {
-            a.times_matrix(wide, k, out);
-        } else {
-            part.resize(n * k, 0.0);
-            a.times_matrix(wide, k, &mut part);
-            for i in 0..n {
-                out[i * m + first..i * m + first + k].copy_from_slice(&part[i * k..(i + 1) * k]);
-            }
+        a.times_matrix(&wide[..d * k], k, &mut part[..n * k]);
+        for i in 0..n {
+            out[i * m + first..i * m + first + k].copy_from_slice(&part[i * k..(i + 1) * k]);
         }
+        for j in 0..k {
+            b.row(first + j).for_each(|column, _| wide[column * k + j] = 0.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without zeros, in whatever pieces, rows have the products that they have with them.
+    #[test]
+    fn thin_rows_have_the_same_products() {
+        for (n, m, d) in [(5, 3, 7), (40, 70, 900), (3, 65, 2000)] {
+            let thin = |rows: usize, seed: usize| {
+                let value = |i: usize, j: usize| match (i * 31 + j * 17 + seed) % 7 {
+                    0 => ((i * j + seed) as f64).sin(),
+                    _ => 0.0,
+                };
+                Points::Dense(Matrix::from_fn(rows, d, value))
+            };
+            let (a, b) = (thin(n, 1), thin(m, 2));
+            let (mut dense, mut sparse) = (vec![0.0; n * m], vec![1.0; n * m]);
+            products(&a.x(), &b.x(), &mut dense);
+            let (a, b) = (a.thinned(), b.thinned());
+            assert!(matches!((&a, &b), (Points::Sparse { .. }, Points::Sparse { .. })));
+            products(&a.x(), &b.x(), &mut sparse);
+            assert!(dense.iter().zip(&sparse).all(|(a, b)| (a - b).abs() < 1e-12), "{n} x {m} x {d}");
+        }
+        let full = Points::Dense(Matrix::from_fn(3, 4, |i, j| (i + j + 1) as f64));
+        assert_eq!(full.clone().thinned(), full);
     }
 }

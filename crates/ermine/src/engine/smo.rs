@@ -51,7 +51,7 @@ pub struct Solution {
     pub stop: Stop,
 }
 
-/// Variables solved together.
+/// Most variables that are solved together. A small share of all, since their square of K is computed besides the rows that change.
 const WORKING_SET: usize = 1024;
 
 /// Curvature of a pair that K says is flat or, rounding or an indefinite kernel, less.
@@ -71,7 +71,7 @@ pub fn solve(
     let mut f = vec![0.0; gram.rows()];
     gram.add_rows(ctx, &merged(&rows, b.iter().copied()), &mut f)?;
 
-    let size = WORKING_SET.min((n / 2).next_multiple_of(2)).max(2.min(n)).max(n.min(64));
+    let size = WORKING_SET.min((n / 8).next_multiple_of(2)).max(n.min(64));
     let mut previous: Vec<usize> = Vec::new();
     let (mut steps, mut rounds, mut path, mut stop) = (0, 0, Vec::new(), Stop::Converged);
     let mut stalled = 0;

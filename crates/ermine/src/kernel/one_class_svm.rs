@@ -18,7 +18,6 @@ use crate::{
     engine::{
         gram::Gram,
         kernel::{Gamma, Kernel},
-        points::Points,
         smo,
     },
 };
@@ -76,7 +75,7 @@ impl Estimator for OneClassSVM {
         let batch = common.batch(data, ctx)?;
         let (kernel, notes) = common.resolve(&batch)?;
         let rows: Vec<usize> = (0..batch.rows()).filter(|&i| batch.weight(i) > 0.0).collect();
-        let points = Points::take(&batch.x, rows.iter().copied());
+        let points = kernel.points(&batch.x, rows.iter().copied());
         let ids: &[usize] = if kernel.is_precomputed() { &rows } else { &[] };
         let mut gram = Gram::new(&kernel, &points, ids, common.bytes());
         let n = rows.len();

@@ -97,7 +97,7 @@ impl Task<'_> {
     /// Solves a problem on these rows.
     pub fn solve(&self, ctx: &Ctx, problem: smo::Problem, tol: f64) -> Result<smo::Solution> {
         let ids: &[usize] = if self.kernel.is_precomputed() { &self.rows } else { &[] };
-        let points = Points::take(&self.batch.x, self.rows.iter().copied());
+        let points = self.kernel.points(&self.batch.x, self.rows.iter().copied());
         let mut gram = Gram::new(self.kernel, &points, ids, self.bytes);
         smo::solve(ctx, self.common.name, &mut gram, problem, tol, self.common.max_steps())
     }
