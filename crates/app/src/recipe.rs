@@ -247,6 +247,10 @@ impl AnyModel for Whole<'_> {
         self.model.predict_block(&prepared.x(), output, out)
     }
 
+    fn rows_at_once(&self) -> usize {
+        self.model.rows_at_once()
+    }
+
     fn transform_sparse(&self, _: &X) -> Result<Option<OwnedCsr>> {
         Ok(None)
     }

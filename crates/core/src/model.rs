@@ -81,6 +81,12 @@ pub trait Model: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Computes `output` for a block of rows into row-major `out`. The driver has checked columns, width and finiteness.
     fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()>;
 
+    /// At least so many rows are best predicted together, where there are as many: a model larger than the caches is then read less
+    /// often.
+    fn rows_at_once(&self) -> usize {
+        1
+    }
+
     /// The same as [`Output::Transform`] as sparse rows, for transformers whose results are mostly zero.
     fn transform_sparse(&self, _x: &X) -> Result<Option<OwnedCsr>> {
         Ok(None)
@@ -103,6 +109,9 @@ pub trait AnyModel: Send + Sync {
     fn cols(&self) -> usize;
     fn outputs(&self) -> Vec<(Output, usize)>;
     fn predict_block(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()>;
+    fn rows_at_once(&self) -> usize {
+        1
+    }
     fn transform_sparse(&self, x: &X) -> Result<Option<OwnedCsr>>;
     fn feature_names(&self, input: &[String]) -> Option<Vec<String>>;
     fn attributes(&self) -> Vec<(&'static str, Array)>;
@@ -119,6 +128,9 @@ impl<M: Model> AnyModel for M {
     }
     fn predict_block(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
         Model::predict(self, x, output, out)
+    }
+    fn rows_at_once(&self) -> usize {
+        Model::rows_at_once(self)
     }
     fn transform_sparse(&self, x: &X) -> Result<Option<OwnedCsr>> {
         Model::transform_sparse(self, x)
@@ -147,7 +159,8 @@ pub fn predict(ctx: &Ctx, model: &dyn AnyModel, x: &X, output: Output, missing: 
         let found = format!("{} features, but the model was fitted with {}", x.cols(), model.cols());
         return Err(Error::shape("x", format!("{} columns", model.cols()), found));
     }
-    let block = crate::reduce::block_rows(x.cols()).min(1024);
+    let share = x.rows().div_ceil(4 * ctx.threads());
+    let block = crate::reduce::block_rows(x.cols()).min(1024).max(share.min(model.rows_at_once()));
     let mut out = Matrix::zeros(x.rows(), width);
     let run = |(i, out): (usize, &mut [f64])| {
         ctx.check()?;

@@ -359,6 +359,10 @@ impl AnyModel for PipelineModel {
         self.through(x, |model, x| model.predict_block(x, output, out))
     }
 
+    fn rows_at_once(&self) -> usize {
+        self.steps.last().map_or(1, |step| step.model.rows_at_once())
+    }
+
     fn transform_sparse(&self, x: &X) -> Result<Option<OwnedCsr>> {
         self.through(x, |model, x| model.transform_sparse(x))
     }

@@ -265,6 +265,10 @@ impl Model for BaggingModel {
         }
     }
 
+    fn rows_at_once(&self) -> usize {
+        self.members.iter().map(|bagged| bagged.member.model.rows_at_once()).max().unwrap_or(1)
+    }
+
     fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
         let mut sums = vec![0.0; x.rows() * self.classes.max(1)];
         for member in &self.members {

@@ -333,6 +333,10 @@ impl Model for ForestModel {
         }
     }
 
+    fn rows_at_once(&self) -> usize {
+        1 << 14
+    }
+
     fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
         let block = Block::new(x);
         if output == Output::Leaf {
