@@ -25,9 +25,11 @@ use crate::{
         params,
     },
 };
+use hashbrown::HashTable;
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use serde::{Deserialize, Serialize};
+use std::{hash::Hasher, sync::OnceLock};
 
 choice! {
     /// What a term is.
@@ -119,8 +121,9 @@ pub struct TextModel {
     sublinear_tf: bool,
     binary: bool,
     cutter: Cutter,
+    /// The place of each term, from when it is first looked up.
     #[serde(skip)]
-    numbers: FxHashMap<Box<str>, u32>,
+    numbers: OnceLock<FxHashMap<Box<str>, u32>>,
 }
 
 /// How a document is cut into terms.
@@ -175,9 +178,64 @@ impl Counts {
     }
 }
 
-/// Terms of one part of the documents, numbered in the order of their first appearance.
+/// Terms numbered in the order of their first appearance. They lie in one text, so that those that are looked up most stay in the cache.
+#[derive(Default)]
+struct Terms {
+    text: String,
+    ends: Vec<usize>,
+    table: HashTable<u32>,
+}
+
+impl Terms {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, number: usize) -> &str {
+        term(&self.text, &self.ends, number)
+    }
+
+    /// The number of a term, a new one if it is new.
+    #[inline]
+    fn number(&mut self, word: &str) -> u32 {
+        let Terms { text, ends, table } = self;
+        let is_it = |&number: &u32| term(text, ends, number as usize) == word;
+        if let Some(&number) = table.find(hash(word), is_it) {
+            return number;
+        }
+        let number = ends.len() as u32;
+        text.push_str(word);
+        ends.push(text.len());
+        table.insert_unique(hash(word), number, |&number| hash(term(text, ends, number as usize)));
+        number
+    }
+}
+
+fn term<'a>(text: &'a str, ends: &[usize], number: usize) -> &'a str {
+    &text[if number == 0 { 0 } else { ends[number - 1] }..ends[number]]
+}
+
+fn hash(word: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(word.as_bytes());
+    hasher.finish()
+}
+
+/// What is known of a term while documents are counted.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    documents: u64,
+    occurrences: u64,
+    /// The document that had it last, counted from 1, and where it stands among the cells.
+    last: usize,
+    at: usize,
+}
+
+/// The terms of one part of the documents.
+#[derive(Default)]
 struct Part {
-    numbers: FxHashMap<Box<str>, u32>,
+    terms: Terms,
+    tallies: Vec<Tally>,
     /// (term, count) of every document, one after another.
     cells: Vec<(u32, u32)>,
     ends: Vec<usize>,
@@ -185,30 +243,25 @@ struct Part {
 
 impl Part {
     fn count(cutter: &Cutter, documents: &[&str], ctx: &Ctx) -> Result<Part> {
-        let mut part = Part { numbers: FxHashMap::default(), cells: Vec::new(), ends: Vec::new() };
+        let mut part = Part::default();
         let mut scratch = Scratch::new(cutter);
-        // Where the term stands among the cells of the document that had it last.
-        let mut seen: Vec<(usize, usize)> = Vec::new();
         for (number, document) in documents.iter().enumerate() {
             if number % 256 == 0 {
                 ctx.check()?;
             }
-            let Part { numbers, cells, .. } = &mut part;
+            let Part { terms, tallies, cells, .. } = &mut part;
             scratch.terms(cutter, document, |term| {
-                let id = match numbers.get(term) {
-                    Some(&id) => id,
-                    None => {
-                        let id = numbers.len() as u32;
-                        numbers.insert(term.into(), id);
-                        seen.push((usize::MAX, 0));
-                        id
-                    }
-                };
-                let (document, at) = &mut seen[id as usize];
-                if *document == number {
-                    cells[*at].1 += 1;
+                let id = terms.number(term);
+                if id as usize == tallies.len() {
+                    tallies.push(Tally::default());
+                }
+                let tally = &mut tallies[id as usize];
+                tally.occurrences += 1;
+                if tally.last == number + 1 {
+                    cells[tally.at].1 += 1;
                 } else {
-                    (*document, *at) = (number, cells.len());
+                    tally.documents += 1;
+                    (tally.last, tally.at) = (number + 1, cells.len());
                     cells.push((id, 1));
                 }
             });
@@ -225,30 +278,27 @@ impl Tfidf {
         if documents.is_empty() {
             return Err(Error::Data("there are no documents to learn from".into()));
         }
-        let size = documents.len().div_ceil(4 * ctx.threads()).max(64);
-        let count = |documents: &[&str]| Part::count(&cutter, documents, ctx);
-        let parts: Vec<Part> = in_parts(documents, size, ctx, count)?;
+        // Every part has a vocabulary of its own that must be merged, so there are few.
+        let parts: Vec<Part> =
+            in_parts(documents, ctx.threads(), ctx, |documents| Part::count(&cutter, documents, ctx))?;
 
         // One vocabulary, with documents and occurrences of each term.
-        let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
-        let (mut terms, mut frequency): (Vec<&str>, Vec<(u64, u64)>) = (Vec::new(), Vec::new());
+        let (mut terms, mut frequency): (Terms, Vec<(u64, u64)>) = Default::default();
         let mut maps: Vec<Vec<u32>> = Vec::with_capacity(parts.len());
         for part in &parts {
-            let mut map = vec![0u32; part.numbers.len()];
-            for (term, &local) in &part.numbers {
-                map[local as usize] = *numbers.entry(term).or_insert_with(|| {
-                    terms.push(term);
+            let map = part.tallies.iter().enumerate().map(|(local, tally)| {
+                let number = terms.number(part.terms.get(local));
+                if number as usize == frequency.len() {
                     frequency.push((0, 0));
-                    terms.len() as u32 - 1
-                });
-            }
-            for &(local, count) in &part.cells {
-                let (documents, total) = &mut frequency[map[local as usize] as usize];
-                *documents += 1;
-                *total += u64::from(count);
-            }
-            maps.push(map);
+                }
+                let (documents, total) = &mut frequency[number as usize];
+                *documents += tally.documents;
+                *total += tally.occurrences;
+                number
+            });
+            maps.push(map.collect());
         }
+        let terms: Vec<&str> = (0..terms.len()).map(|number| terms.get(number)).collect();
         let kept = self.counts.choose(&terms, &frequency, documents.len())?;
         let mut final_number = vec![u32::MAX; terms.len()];
         kept.iter().enumerate().for_each(|(number, &term)| final_number[term as usize] = number as u32);
@@ -256,24 +306,24 @@ impl Tfidf {
         let n = documents.len() as f64;
         let smooth = f64::from(u8::from(self.smooth_idf));
         let idf = |&term: &u32| ((n + smooth) / (frequency[term as usize].0 as f64 + smooth)).ln() + 1.0;
-        let mut model = TextModel {
+        let model = TextModel {
             terms: kept.iter().map(|&term| terms[term as usize].to_string()).collect(),
             idf: self.use_idf.then(|| kept.iter().map(idf).collect()),
             norm: self.norm,
             sublinear_tf: self.sublinear_tf,
             binary: self.counts.binary,
             cutter: cutter.clone(),
-            numbers: FxHashMap::default(),
+            numbers: OnceLock::new(),
         };
-        model.number();
         let rows = |i: usize| {
-            let (part, map) = (&parts[i], &maps[i]);
+            let part = &parts[i];
+            let map: Vec<u32> = maps[i].iter().map(|&number| final_number[number as usize]).collect();
             let mut out = OwnedCsr::new(model.terms.len());
             let (mut start, mut cells) = (0, Vec::new());
             for &end in &part.ends {
-                let known = part.cells[start..end].iter();
-                let known = known.map(|&(local, count)| (final_number[map[local as usize] as usize], count));
-                cells.extend(known.filter(|(number, _)| *number != u32::MAX));
+                let known = part.cells[start..end].iter().map(|&(local, count)| (map[local as usize], count));
+                cells
+                    .extend(known.filter(|(number, _)| *number != u32::MAX).map(|(number, count)| cell(number, count)));
                 model.finish_row(&mut cells, &mut out);
                 start = end;
             }
@@ -284,14 +334,29 @@ impl Tfidf {
     }
 }
 
-/// `f` of each `size` documents, in order.
+/// A term's number with its count in the low half, which sorts as one number does.
+fn cell(number: u32, count: u32) -> u64 {
+    u64::from(number) << 32 | u64::from(count)
+}
+
+/// `f` of consecutive documents, cut into at most `count` parts of about as many bytes, in order.
 fn in_parts<T: Send>(
     documents: &[&str],
-    size: usize,
+    count: usize,
     ctx: &Ctx,
     f: impl Fn(&[&str]) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let parts: Vec<&[&str]> = documents.chunks(size).collect();
+    let bytes = |documents: &[&str]| documents.iter().map(|document| document.len() + 1).sum::<usize>();
+    let size = bytes(documents).div_ceil(count).max(1 << 14);
+    let (mut parts, mut first, mut held) = (Vec::new(), 0, 0);
+    for (i, document) in documents.iter().enumerate() {
+        held += document.len() + 1;
+        if held >= size {
+            parts.push(&documents[first..=i]);
+            (first, held) = (i + 1, 0);
+        }
+    }
+    parts.push(&documents[first..]);
     ctx.map(parts.len(), |i| f(parts[i]))
 }
 
@@ -332,8 +397,9 @@ impl Counts {
 }
 
 impl TextModel {
-    fn number(&mut self) {
-        self.numbers = self.terms.iter().enumerate().map(|(i, term)| (term.as_str().into(), i as u32)).collect();
+    fn numbers(&self) -> &FxHashMap<Box<str>, u32> {
+        let number = |(i, term): (usize, &String)| (term.as_str().into(), i as u32);
+        self.numbers.get_or_init(|| self.terms.iter().enumerate().map(number).collect())
     }
 
     /// The terms, one for each column.
@@ -348,37 +414,38 @@ impl TextModel {
 
     /// New documents with the same vocabulary; other terms do not count.
     pub fn transform(&self, documents: &[&str], ctx: &Ctx) -> Result<OwnedCsr> {
-        let size = documents.len().div_ceil(4 * ctx.threads()).max(64);
+        let numbers = self.numbers();
         let part = |documents: &[&str]| {
             let mut scratch = Scratch::new(&self.cutter);
             let mut out = OwnedCsr::new(self.terms.len());
-            let mut cells: Vec<(u32, u32)> = Vec::new();
+            let mut cells: Vec<u64> = Vec::new();
             for document in documents {
                 scratch.terms(&self.cutter, document, |term| {
-                    cells.extend(self.numbers.get(term).map(|&number| (number, 1)));
+                    cells.extend(numbers.get(term).map(|&number| cell(number, 1)));
                 });
                 self.finish_row(&mut cells, &mut out);
             }
             ctx.check().map(|()| out)
         };
-        let parts = in_parts(documents, size, ctx, part)?;
+        let parts = in_parts(documents, 4 * ctx.threads(), ctx, part)?;
         Ok(join(parts, self.terms.len()))
     }
 
     /// Sorts, adds up and weighs the cells of a document, and empties them.
-    fn finish_row(&self, cells: &mut Vec<(u32, u32)>, out: &mut OwnedCsr) {
-        cells.sort_unstable_by_key(|cell| cell.0);
+    fn finish_row(&self, cells: &mut Vec<u64>, out: &mut OwnedCsr) {
+        cells.sort_unstable();
         let start = out.values.len();
-        for run in cells.chunk_by(|a, b| a.0 == b.0) {
-            let count: u32 = run.iter().map(|cell| cell.1).sum();
+        for run in cells.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let number = (run[0] >> 32) as usize;
+            let count: u32 = run.iter().map(|cell| *cell as u32).sum();
             let mut value = if self.binary { 1.0 } else { f64::from(count) };
             if self.sublinear_tf {
                 value = 1.0 + value.ln();
             }
             if let Some(idf) = &self.idf {
-                value *= idf[run[0].0 as usize];
+                value *= idf[number];
             }
-            out.push(run[0].0 as usize, value);
+            out.push(number, value);
         }
         scale(&mut out.values[start..], self.norm);
         out.end_row();
@@ -391,13 +458,12 @@ impl TextModel {
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let unreadable = || Error::Data("the stored vocabulary is not readable".into());
-        let (mut model, rest): (TextModel, _) = postcard::take_from_bytes(bytes).map_err(|_| unreadable())?;
+        let (model, rest): (TextModel, _) = postcard::take_from_bytes(bytes).map_err(|_| unreadable())?;
         let fits = model.idf.as_ref().is_none_or(|idf| idf.len() == model.terms.len());
         let range = 1 <= model.cutter.least && model.cutter.least <= model.cutter.most;
         if !rest.is_empty() || !fits || !range || model.terms.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(unreadable());
         }
-        model.number();
         Ok(model)
     }
 }
@@ -424,7 +490,6 @@ impl Hashed {
                 allowed: "an integer between 1 and 2147483647".into(),
             });
         }
-        let size = documents.len().div_ceil(4 * ctx.threads()).max(64);
         let part = |documents: &[&str]| {
             let mut scratch = Scratch::new(&cutter);
             let mut out = OwnedCsr::new(self.n_features);
@@ -449,7 +514,7 @@ impl Hashed {
             }
             ctx.check().map(|()| out)
         };
-        let parts = in_parts(documents, size, ctx, part)?;
+        let parts = in_parts(documents, 4 * ctx.threads(), ctx, part)?;
         Ok(join(parts, self.n_features))
     }
 }
@@ -588,6 +653,11 @@ fn push_lowercase(out: &mut String, document: &str) {
     // The one letter whose lower case depends on its neighbours.
     if document.contains('\u{3a3}') {
         out.push_str(&document.to_lowercase());
+        return;
+    }
+    if document.is_ascii() {
+        out.push_str(document);
+        out.make_ascii_lowercase();
         return;
     }
     let mut rest = document;
