@@ -243,9 +243,9 @@ class Ridge(_base.Regressor):
 
 
 class RidgeCV(_base.Regressor):
-    """Ridge whose strength is the one with the least leave-one-out error, which has a closed form.
+    """Ridge whose strength is the one with the least error on held-out rows; leaving out one at a time has a closed form.
 
-    Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2, alpha by leave-one-out error``
+    Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2, alpha by the error on held-out rows``
 
     Parameters
     ----------
@@ -253,6 +253,8 @@ class RidgeCV(_base.Regressor):
         Strengths to try.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
+    cv : None or an integer of at least 2, default=None
+        Folds; none leaves out one row at a time.
     n_jobs : int | None, default=None
         How many threads; None and -1 use all cores.
 
@@ -286,10 +288,12 @@ class RidgeCV(_base.Regressor):
         alphas=(0.1, 1.0, 10.0),
         *,
         fit_intercept=True,
+        cv=None,
         n_jobs=None,
     ):
         self.alphas = alphas
         self.fit_intercept = fit_intercept
+        self.cv = cv
         self.n_jobs = n_jobs
 
     def fit(self, X, y, sample_weight=None):

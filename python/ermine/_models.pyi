@@ -76,12 +76,14 @@ class RidgeCV(Estimator):
     n_iter_: Any
     alphas: Sequence[Any]
     fit_intercept: bool
+    cv: int | None
     n_jobs: int | None
     def __init__(
         self,
         alphas: Sequence[Any] = ...,
         *,
         fit_intercept: bool = ...,
+        cv: int | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...

@@ -97,7 +97,7 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
         raise NotImplementedError(f"{type(estimator).__name__} needs all rows in memory: {passes['Memory']}")
     if getattr(estimator, "class_weight", None) is not None:
         raise NotImplementedError("class_weight is counted in one process; give sample_weight instead")
-    if "cv" in estimator._forms and not isinstance(estimator.cv, numbers.Integral):
+    if "cv" in estimator._forms and not (estimator.cv is None or isinstance(estimator.cv, numbers.Integral)):
         raise NotImplementedError("cv must be a number of folds where rows are spread over processes")
 
     X, y = exchange.together(lambda: estimator._checked(X, y, True))

@@ -9,6 +9,7 @@ pub mod double_double;
 pub mod dual_coordinate;
 pub mod em;
 pub mod family;
+pub mod folds;
 pub mod gram;
 pub mod grow;
 pub mod kdtree;

@@ -1,8 +1,9 @@
 //! Logistic regression with the strength and mix of its penalty chosen by cross-validation, then fitted on all rows.
 //!
-//! A row belongs to the fold of its number modulo the number of folds: every fold has its share of every class when rows are in
-//! random order and when they are sorted by class. Within a fold, strengths are fitted from strong to weak, each from the one before. Each
-//! fold is the same source with the weight of the held-out rows at zero, so that nothing is copied and any source will do.
+//! Unless the caller brings folds, a row belongs to the fold of its number modulo the number of folds: every fold has its share of
+//! every class when rows are in random order and when they are sorted by class. Within a fold, strengths are fitted from strong to
+//! weak, each from the one before. Each fold is the same source with the weight of the held-out rows at zero, so that nothing is
+//! copied and any source will do.
 
 use super::{LogisticModel, LogisticRegression, logistic_regression::Prepared, net::Alphas};
 use crate::{
@@ -16,6 +17,7 @@ use crate::{
         source::Buffers,
         sweep,
     },
+    engine::folds,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -78,9 +80,16 @@ impl Estimator for LogisticRegressionCV {
         if cs.is_empty() || self.l1_ratios.is_empty() {
             return Err(Error::Data("LogisticRegressionCV: there is no penalty to choose from".into()));
         }
-        if data.shape().rows < self.cv {
-            return Err(Error::Data(format!("{} rows cannot be cut into {} folds", data.shape().rows, self.cv)));
+        let rows = data.shape().rows;
+        let runs = folds::given(ctx, rows)?;
+        let folds = runs.as_ref().map_or(self.cv, Vec::len);
+        if rows < folds {
+            return Err(Error::Data(format!("{rows} rows cannot be cut into {folds} folds")));
         }
+        let fold_of = |row: usize| match &runs {
+            Some(runs) => runs.partition_point(|run| run.end <= row),
+            None => row % folds,
+        };
         let params = |c: f64, l1_ratio: f64| LogisticRegression {
             C: c,
             l1_ratio,
@@ -90,10 +99,10 @@ impl Estimator for LogisticRegressionCV {
         };
         let mut given = vec![0.0; data.held().len()];
         sweep(ctx, data, &Weights, &mut given)?;
-        let mut scores = Matrix::zeros(cs.len() * self.l1_ratios.len(), self.cv);
-        for fold in 0..self.cv {
+        let mut scores = Matrix::zeros(cs.len() * self.l1_ratios.len(), folds);
+        for fold in 0..folds {
             let first = data.held().start;
-            let kept = |i: usize| (first + i) % self.cv != fold;
+            let kept = |i: usize| fold_of(first + i) != fold;
             let weights = given.iter().enumerate().map(|(i, &w)| if kept(i) { w } else { 0.0 }).collect();
             let part = Reweighted { data, weights };
             let prepared = Prepared::new(&part, ctx)?;
@@ -104,20 +113,16 @@ impl Estimator for LogisticRegressionCV {
                 let mut before: Option<LogisticModel> = None;
                 for (i, &c) in cs.iter().enumerate() {
                     let fit = prepared.fit(&params(c, l1_ratio), before.as_ref())?;
-                    let hits = reduce(ctx, data, &Hits { model: &fit.model, folds: self.cv, fold })?;
+                    let hits = reduce(ctx, data, &Hits { model: &fit.model, held: |row| fold_of(row) == fold })?;
                     scores[(r * cs.len() + i, fold)] = if hits.1 > 0.0 { hits.0 / hits.1 } else { 0.0 };
                     before = Some(fit.model);
                 }
             }
-            ctx.progress(Progress { what: "fold", step: fold + 1, of: Some(self.cv), value: None });
+            ctx.progress(Progress { what: "fold", step: fold + 1, of: Some(folds), value: None });
         }
-        let mean = |i: usize| scores.row(i).iter().sum::<f64>() / self.cv as f64;
-        let mut best = 0;
-        (1..scores.rows).filter(|&i| mean(i) > mean(0)).for_each(|i| {
-            if mean(i) > mean(best) {
-                best = i;
-            }
-        });
+        let mean = |i: usize| scores.row(i).iter().sum::<f64>() / folds as f64;
+        // Of equals the first: the strongest penalty.
+        let best = (0..scores.rows).fold(0, |best, i| if mean(i) > mean(best) { i } else { best });
         let (c, l1_ratio) = (cs[best % cs.len()], self.l1_ratios[best / cs.len()]);
         let Fit { model: logistic, log, rows } = params(c, l1_ratio).fit(data, ctx)?;
         Ok(Fit { model: LogisticCvModel { logistic, c, l1_ratio, cs, scores }, log, rows })
@@ -142,13 +147,12 @@ impl Sweep for Weights {
 }
 
 /// Weight of the held-out rows that a model gets right, and of all of them.
-struct Hits<'a> {
+struct Hits<'a, H> {
     model: &'a LogisticModel,
-    folds: usize,
-    fold: usize,
+    held: H,
 }
 
-impl Reduce for Hits<'_> {
+impl<H: Fn(usize) -> bool + Sync> Reduce for Hits<'_, H> {
     type Stat = (f64, f64);
 
     fn zero(&self) -> (f64, f64) {
@@ -159,7 +163,7 @@ impl Reduce for Hits<'_> {
         let mut class = vec![0.0; batch.rows()];
         self.model.predict(&batch.x, Output::Class, &mut class)?;
         for (i, &code) in batch.y.codes().iter().enumerate() {
-            if (batch.first + i) % self.folds == self.fold {
+            if (self.held)(batch.first + i) {
                 stat.0 += if class[i] == f64::from(code) { batch.weight(i) } else { 0.0 };
                 stat.1 += batch.weight(i);
             }

@@ -16,7 +16,7 @@ use crate::{
     },
     engine::{
         coordinate::{self, Columns, Lazy, Penalty, Whole},
-        least_squares,
+        folds, least_squares,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -119,10 +119,10 @@ impl Reduce for MeanSums {
 }
 
 /// Moments of (x, y) over some of the rows.
-struct RowProducts {
-    cols: usize,
-    targets: usize,
-    rows: Range<usize>,
+pub(super) struct RowProducts {
+    pub cols: usize,
+    pub targets: usize,
+    pub rows: Range<usize>,
 }
 
 impl Reduce for RowProducts {
@@ -152,12 +152,6 @@ impl Reduce for RowProducts {
     fn merge(&self, left: &mut Gram, right: Gram) {
         left.merge(right);
     }
-}
-
-/// Rows of fold `fold` of `folds`: contiguous, the first ones longer by one where it does not come out even.
-pub fn fold_rows(rows: usize, folds: usize, fold: usize) -> Range<usize> {
-    let start = |fold: usize| fold * (rows / folds) + fold.min(rows % folds);
-    start(fold)..start(fold + 1)
 }
 
 impl Net<'_> {
@@ -315,32 +309,20 @@ impl Net<'_> {
         if targets != 1 {
             return Err(Error::Unsupported(format!("{} takes one target, not {targets}", self.name)));
         }
-        // Folds of the caller's own come as the first row of each, and the end of the last.
-        let bounds = ctx.start("cv").map(|bounds| bounds.values.iter().map(|&row| row as usize).collect::<Vec<_>>());
-        let folds = bounds.as_ref().map_or(folds, |bounds| bounds.len().saturating_sub(1));
-        if bounds.as_ref().is_some_and(|b| b.windows(2).any(|w| w[0] > w[1]) || b.last() != Some(&shape.rows)) {
-            return Err(Error::shape("cv", format!("folds that end at row {}", shape.rows), format!("{bounds:?}")));
-        }
-        if folds > shape.rows || folds < 2 {
-            return Err(Error::Data(format!("{} rows cannot be cut into {folds} folds", shape.rows)));
-        }
-        let fold = |fold: usize| match &bounds {
-            Some(bounds) => bounds[fold]..bounds[fold + 1],
-            None => fold_rows(shape.rows, folds, fold),
-        };
+        let folds = folds::runs(ctx, shape.rows, folds)?;
         let empty = || Error::Data(format!("{}: a fold has no weight to learn from or to judge by", self.name));
         if self.whole_fits(data) {
             let mut grams = Vec::new();
-            for f in 0..folds {
-                grams.push(reduce(ctx, data, &RowProducts { cols, targets: 1, rows: fold(f) })?);
-                ctx.progress(Progress { what: "fold", step: f + 1, of: Some(folds), value: None });
+            for (f, rows) in folds.iter().enumerate() {
+                grams.push(reduce(ctx, data, &RowProducts { cols, targets: 1, rows: rows.clone() })?);
+                ctx.progress(Progress { what: "fold", step: f + 1, of: Some(folds.len()), value: None });
             }
             let others = |without: usize| {
                 let mut sum = Gram::new(cols + 1);
-                (0..folds).filter(|&f| f != without).for_each(|f| sum.merge(grams[f].clone()));
+                (0..folds.len()).filter(|&f| f != without).for_each(|f| sum.merge(grams[f].clone()));
                 sum
             };
-            let all = Whole::new(&others(folds), cols, 0, self.fit_intercept);
+            let all = Whole::new(&others(folds.len()), cols, 0, self.fit_intercept);
             let alphas = self.grid(&all, alphas, eps);
             drop(all);
             let by_fold = |f: usize| -> Result<Vec<f64>> {
@@ -357,29 +339,29 @@ impl Net<'_> {
                 };
                 Ok((0..alphas.len()).map(error).collect())
             };
-            let by_fold: Vec<Vec<f64>> = ctx.map(folds, by_fold)?;
-            let errors = Matrix::from_fn(alphas.len(), folds, |i, f| by_fold[f][i]);
+            let by_fold: Vec<Vec<f64>> = ctx.map(folds.len(), by_fold)?;
+            let errors = Matrix::from_fn(alphas.len(), folds.len(), |i, f| by_fold[f][i]);
             return Ok((alphas, errors));
         }
         let means = self.means(data, ctx, 0..0)?;
         let alphas = self.grid(&self.lazy(data, ctx, 0, 0..0, &means)?, alphas, eps);
-        let mut errors = Matrix::zeros(alphas.len(), folds);
+        let mut errors = Matrix::zeros(alphas.len(), folds.len());
         // One fold after the other: each pass meets the other workers.
-        for f in 0..folds {
-            let means = self.means(data, ctx, fold(f))?;
+        for (f, rows) in folds.iter().enumerate() {
+            let means = self.means(data, ctx, rows.clone())?;
             if !(means.weight > 0.0) {
                 return Err(empty());
             }
-            let mut columns = self.lazy(data, ctx, 0, fold(f), &means)?;
+            let mut columns = self.lazy(data, ctx, 0, rows.clone(), &means)?;
             let (coefs, _) = self.along(&mut columns, &alphas, ctx)?;
             let intercepts: Vec<f64> =
                 (0..alphas.len()).map(|i| self.intercept(coefs.row(i), &means.x, means.y[0])).collect();
-            let judged = reduce(ctx, data, &PathErrors { coefs: &coefs, intercepts: &intercepts, rows: fold(f) })?;
+            let judged = reduce(ctx, data, &PathErrors { coefs: &coefs, intercepts: &intercepts, rows: rows.clone() })?;
             if !(judged[alphas.len()] > 0.0) {
                 return Err(empty());
             }
             (0..alphas.len()).for_each(|i| errors[(i, f)] = judged[i] / judged[alphas.len()]);
-            ctx.progress(Progress { what: "fold", step: f + 1, of: Some(folds), value: None });
+            ctx.progress(Progress { what: "fold", step: f + 1, of: Some(folds.len()), value: None });
         }
         Ok((alphas, errors))
     }

@@ -1,32 +1,42 @@
-//! Ridge with its strength chosen by leave-one-out cross-validation in closed form.
+//! Ridge with its strength chosen by cross-validation: leaving out one row at a time in closed form, or fold by fold.
 //!
 //! With h_i the i-th diagonal of the hat matrix, the prediction of row i by the fit without it misses by r_i / (1 - h_i). One
-//! eigendecomposition of the scatter matrix (of the inner products of rows when there are more columns than rows) gives residuals and
-//! leverages for every strength, by one projection of each row: two passes for any number of strengths. Weights count in the fit
-//! and in the error; a row is left out with all of its weight.
+//! eigendecomposition of the scatter matrix gives residuals and leverages for every strength, by one projection of each row: two passes
+//! for any number of strengths. Weights count in the fit and in the error; a row is left out with all of its weight.
+//!
+//! Folds need one pass: the moments of each fold, merged over the others, give the fits of every strength, and the moments of the fold
+//! their errors.
+//!
+//! Lengths and angles are all that ridge sees of the columns, so where there are more columns than rows, the rows are first written in
+//! coordinates of the space that they span.
 
-use super::LinearModel;
+use super::{LinearModel, net::RowProducts};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Data, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
     core::{
-        Batch, Reduce, Target, TargetKind, kernel,
+        Batch, Reduce, Shape, TargetKind,
+        ctx::Progress,
+        kernel,
         linalg::{self, Eigen},
         model::Property,
-        param::above,
+        param::{above, at_least},
         params, reduce,
         stats::{CrossProducts, Gram},
     },
-    engine::least_squares,
+    engine::{coordinate::Whole, folds, least_squares},
 };
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 params! {
-    /// Ridge whose strength is the one with the least leave-one-out error, which has a closed form.
+    /// Ridge whose strength is the one with the least error on held-out rows; leaving out one at a time has a closed form.
     pub struct RidgeCV {
         /// Strengths to try.
         alphas: Vec<f64> = vec![0.1, 1.0, 10.0], above(0.0);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
+        /// Folds; none leaves out one row at a time.
+        cv: Option<usize> = None, at_least(2.0);
     }
 }
 
@@ -34,9 +44,9 @@ params! {
 pub struct RidgeCvModel {
     pub linear: LinearModel,
     pub alpha: f64,
-    /// Minus the mean squared leave-one-out error.
+    /// Minus the mean squared error on held-out rows.
     pub best_score: f64,
-    /// Mean squared leave-one-out error of each strength.
+    /// Mean squared error of each strength on held-out rows.
     pub errors: Vec<f64>,
 }
 
@@ -53,7 +63,7 @@ impl Estimator for RidgeCV {
         ..Info::new(
             "linear_model",
             Task::Regression,
-            "min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2, alpha by leave-one-out error",
+            "min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2, alpha by the error on held-out rows",
             Passes::Many,
         )
     };
@@ -68,10 +78,18 @@ impl Estimator for RidgeCV {
         }
         let wide = data.memory().filter(|_| shape.cols > shape.rows && data.held().len() == shape.rows);
         let (errors, gram) = match wide {
-            Some(batch) => (self.wide(&batch, targets, ctx)?, None),
+            Some(batch) => {
+                let coordinates = self.coordinates(&batch, ctx)?;
+                let rotated = Data::new(X::dense(&coordinates.values, coordinates.cols)?).target(batch.y)?;
+                let rotated = match batch.weights {
+                    Some(weights) => rotated.weights(weights)?,
+                    None => rotated,
+                };
+                (self.errors(&rotated, targets, ctx)?.0, None)
+            }
             None => {
-                let gram = reduce(ctx, data, &CrossProducts { cols: shape.cols, targets })?;
-                (self.tall(data, &gram, shape.cols, targets, ctx)?, Some(gram))
+                let (errors, gram) = self.errors(data, targets, ctx)?;
+                (errors, Some(gram))
             }
         };
         let best = (0..errors.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0);
@@ -85,67 +103,108 @@ impl Estimator for RidgeCV {
 }
 
 impl RidgeCV {
-    fn tall(&self, data: &dyn Source, gram: &Gram, cols: usize, targets: usize, ctx: &Ctx) -> Result<Vec<f64>> {
-        let scatter = if self.fit_intercept { gram.scatter.clone() } else { gram.about_zero() };
-        let mean = if self.fit_intercept { gram.mean.clone() } else { vec![0.0; cols + targets] };
-        let x = Matrix::from_fn(cols, cols, |i, j| if j <= i { scatter[(i, j)] } else { scatter[(j, i)] });
+    /// The mean squared error of each strength on held-out rows, and the moments of all rows.
+    fn errors(&self, data: &dyn Source, targets: usize, ctx: &Ctx) -> Result<(Vec<f64>, Gram)> {
+        let Shape { rows, cols, .. } = data.shape();
+        let folds = match self.cv {
+            Some(count) => Some(folds::runs(ctx, rows, count)?),
+            None => folds::given(ctx, rows)?,
+        };
+        if let Some(folds) = folds {
+            return self.fold_by_fold(&folds, data, targets, ctx);
+        }
+        let gram = reduce(ctx, data, &CrossProducts { cols, targets })?;
+        let path = RidgePath::new(&gram, targets, self.fit_intercept)?;
+        let level = if self.fit_intercept { 1.0 / gram.weight } else { 0.0 };
+        let sums = reduce(ctx, data, &LeaveOneOut { alphas: &self.alphas, path: &path, level })?;
+        Ok((sums.iter().map(|sum| sum / (gram.weight * targets as f64)).collect(), gram))
+    }
+
+    fn fold_by_fold(
+        &self,
+        folds: &[Range<usize>],
+        data: &dyn Source,
+        targets: usize,
+        ctx: &Ctx,
+    ) -> Result<(Vec<f64>, Gram)> {
+        let cols = data.shape().cols;
+        let mut grams = Vec::new();
+        for (fold, rows) in folds.iter().enumerate() {
+            grams.push(reduce(ctx, data, &RowProducts { cols, targets, rows: rows.clone() })?);
+            ctx.progress(Progress { what: "fold", step: fold + 1, of: Some(folds.len()), value: None });
+        }
+        let others = |without: usize| {
+            let mut sum = Gram::new(cols + targets);
+            (0..folds.len()).filter(|&f| f != without).for_each(|f| sum.merge(grams[f].clone()));
+            sum
+        };
+        let by_fold: Vec<Vec<f64>> = ctx.map(folds.len(), |f| {
+            let train = others(f);
+            if train.weight == 0.0 || grams[f].weight == 0.0 {
+                return Err(Error::Data("RidgeCV: a fold has no weight to learn from or to judge by".into()));
+            }
+            let path = RidgePath::new(&train, targets, self.fit_intercept)?;
+            let error = |alpha: f64| {
+                let slopes = path.vectors.times(&path.slopes(alpha).transposed());
+                let of_target = |t: usize| {
+                    let w: Vec<f64> = (0..cols).map(|j| slopes[(j, t)]).collect();
+                    Whole::error(&grams[f], t, &w, path.mean[cols + t] - kernel::dot(&w, &path.mean[..cols]))
+                };
+                (0..targets).map(of_target).sum::<f64>() / targets as f64
+            };
+            Ok(self.alphas.iter().map(|&alpha| error(alpha)).collect())
+        })?;
+        let mean = |a: usize| by_fold.iter().map(|errors| errors[a]).sum::<f64>() / folds.len() as f64;
+        Ok(((0..self.alphas.len()).map(mean).collect(), others(folds.len())))
+    }
+
+    /// Rows in coordinates of the space that they span (about their mean if there is an intercept): with the eigenvectors U and
+    /// eigenvalues L of their inner products these are U L^(1/2).
+    fn coordinates(&self, batch: &Batch, ctx: &Ctx) -> Result<Matrix> {
+        batch.x.check_finite(batch.first)?;
+        let mut rows = batch.x.to_matrix();
+        if self.fit_intercept {
+            let share: Vec<f64> = (0..rows.rows).map(|i| batch.weight(i)).collect();
+            let total: f64 = share.iter().sum();
+            let mut mean = vec![0.0; rows.cols];
+            batch.x.add_transposed_vector(&share, &mut mean);
+            (0..rows.rows).for_each(|i| kernel::add_scaled(-1.0 / total, &mean, rows.row_mut(i)));
+        }
+        ctx.check()?;
+        let mut inner = Matrix::zeros(rows.rows, rows.rows);
+        linalg::multiply(rows.view(), rows.view().transposed(), 0.0, &mut inner.values);
+        let eigen = Eigen::new(&inner).ok_or_else(failed)?;
+        Ok(Matrix::from_fn(rows.rows, rows.rows, |i, k| eigen.vectors[(i, k)] * eigen.values[k].max(0.0).sqrt()))
+    }
+}
+
+/// The fits of all strengths, in the axes of the scatter matrix S = V diag(values) V'.
+struct RidgePath {
+    /// V, in columns.
+    vectors: Matrix,
+    values: Vec<f64>,
+    /// V' X'y
+    along: Matrix,
+    /// Of x and y; zero without an intercept.
+    mean: Vec<f64>,
+}
+
+impl RidgePath {
+    fn new(gram: &Gram, targets: usize, intercept: bool) -> Result<Self> {
+        let cols = gram.mean.len() - targets;
+        let scatter = if intercept { gram.scatter.clone() } else { gram.about_zero() };
+        let mean = if intercept { gram.mean.clone() } else { vec![0.0; cols + targets] };
+        let x = Matrix::from_fn(cols, cols, |i, j| scatter[(i.max(j), i.min(j))]);
         let eigen = Eigen::new(&x).ok_or_else(failed)?;
         let cross = Matrix::from_fn(cols, targets, |j, t| scatter[(cols + t, j)]);
         let along = eigen.vectors.transposed().times(&cross);
-        let values: Vec<f64> = eigen.values.iter().map(|value| value.max(0.0)).collect();
-        let errors = LeaveOneOut {
-            alphas: &self.alphas,
-            vectors: &eigen.vectors,
-            values: &values,
-            along: &along,
-            mean: &mean,
-            level: if self.fit_intercept { 1.0 / gram.weight } else { 0.0 },
-        };
-        let sums = reduce(ctx, data, &errors)?;
-        Ok(sums.iter().map(|sum| sum / (gram.weight * targets as f64)).collect())
+        let values = eigen.values.iter().map(|value| value.max(0.0)).collect();
+        Ok(RidgePath { vectors: eigen.vectors, values, along, mean })
     }
 
-    /// More columns than rows: eigenvectors of the inner products of the centred rows.
-    fn wide(&self, batch: &Batch, targets: usize, ctx: &Ctx) -> Result<Vec<f64>> {
-        batch.x.check_finite(batch.first)?;
-        let Target::Real { values: y, .. } = batch.y else {
-            return Err(Error::Data("RidgeCV needs a target of numbers".into()));
-        };
-        let (n, p) = (batch.rows(), batch.x.cols());
-        let weights: Vec<f64> = (0..n).map(|i| batch.weight(i)).collect();
-        let total: f64 = weights.iter().sum();
-        let (mut x_mean, mut y_mean) = (vec![0.0; p], vec![0.0; targets]);
-        if self.fit_intercept {
-            batch.x.add_transposed_vector(&weights, &mut x_mean);
-            X::dense(y, targets)?.add_transposed_vector(&weights, &mut y_mean);
-            x_mean.iter_mut().chain(&mut y_mean).for_each(|mean| *mean /= total);
-        }
-        let mut rows = batch.x.to_matrix();
-        for i in 0..n {
-            let root = weights[i].sqrt();
-            rows.row_mut(i).iter_mut().zip(&x_mean).for_each(|(x, mean)| *x = root * (*x - mean));
-        }
-        ctx.check()?;
-        let mut inner = Matrix::zeros(n, n);
-        linalg::multiply(rows.view(), rows.view().transposed(), 0.0, &mut inner.values);
-        let eigen = Eigen::new(&inner).ok_or_else(failed)?;
-        let centred = Matrix::from_fn(n, targets, |i, t| weights[i].sqrt() * (y[i * targets + t] - y_mean[t]));
-        let along = eigen.vectors.transposed().times(&centred);
-        let level = if self.fit_intercept { 1.0 / total } else { 0.0 };
-        let error = |alpha: f64| {
-            let mut sum = 0.0;
-            for i in 0..n {
-                let row = eigen.vectors.row(i);
-                let share = |k: usize| eigen.values[k].max(0.0) / (eigen.values[k].max(0.0) + alpha);
-                let leverage: f64 = level * weights[i] + (0..n).map(|k| row[k] * row[k] * share(k)).sum::<f64>();
-                for t in 0..targets {
-                    let fitted: f64 = (0..n).map(|k| row[k] * share(k) * along[(k, t)]).sum();
-                    sum += ((centred[(i, t)] - fitted) / free(leverage)).powi(2);
-                }
-            }
-            sum / (total * targets as f64)
-        };
-        Ok(self.alphas.iter().map(|&alpha| error(alpha)).collect())
+    /// Coefficients along the axes, a row for each target.
+    fn slopes(&self, alpha: f64) -> Matrix {
+        Matrix::from_fn(self.along.cols, self.values.len(), |t, k| self.along[(k, t)] / (self.values[k] + alpha))
     }
 }
 
@@ -161,12 +220,7 @@ fn free(leverage: f64) -> f64 {
 /// Squared leave-one-out errors for each strength.
 struct LeaveOneOut<'a> {
     alphas: &'a [f64],
-    /// Eigenvectors of the scatter matrix, in columns.
-    vectors: &'a Matrix,
-    values: &'a [f64],
-    /// V' X'y
-    along: &'a Matrix,
-    mean: &'a [f64],
+    path: &'a RidgePath,
     /// What the intercept adds to the leverage of a row of weight one.
     level: f64,
 }
@@ -179,22 +233,23 @@ impl Reduce for LeaveOneOut<'_> {
     }
 
     fn add(&self, stat: &mut Vec<f64>, batch: &Batch) -> Result<()> {
-        let (p, targets) = (self.values.len(), self.along.cols);
+        let RidgePath { vectors, values, along, mean } = self.path;
+        let (p, targets) = (values.len(), along.cols);
         let mut rows = batch.x.to_matrix();
         for i in 0..batch.rows() {
-            kernel::add_scaled(-1.0, &self.mean[..p], rows.row_mut(i));
+            kernel::add_scaled(-1.0, &mean[..p], rows.row_mut(i));
         }
-        let z = rows.times(self.vectors);
+        let z = rows.times(vectors);
         let y = batch.y.real();
         for (a, &alpha) in self.alphas.iter().enumerate() {
-            let inverse: Vec<f64> = self.values.iter().map(|value| 1.0 / (value + alpha)).collect();
-            let slopes = Matrix::from_fn(targets, p, |t, k| self.along[(k, t)] * inverse[k]);
+            let inverse: Vec<f64> = values.iter().map(|value| 1.0 / (value + alpha)).collect();
+            let slopes = self.path.slopes(alpha);
             for i in 0..batch.rows() {
                 let (z, weight) = (z.row(i), batch.weight(i));
                 let spread: f64 = z.iter().zip(&inverse).map(|(z, inverse)| z * z * inverse).sum();
                 let leverage = weight * (self.level + spread);
                 for t in 0..targets {
-                    let residual = y[i * targets + t] - self.mean[p + t] - kernel::dot(z, slopes.row(t));
+                    let residual = y[i * targets + t] - mean[p + t] - kernel::dot(z, slopes.row(t));
                     stat[a] += weight * (residual / free(leverage)).powi(2);
                 }
             }

@@ -1,13 +1,16 @@
 //! Stacking (Wolpert 1992): a last model learns how to put the predictions of the others together.
 //!
-//! What it learns from are predictions for rows that a model did not see: rows are dealt into folds (class by class, by seed), each model is
-//! fitted without one fold and predicts it. The models that are kept are fitted to all rows. Cost: (folds + 1) fits of each model.
+//! What it learns from are predictions for rows that a model did not see: rows are dealt into folds (class by class, by seed, unless the
+//! caller brings folds), each model is fitted without one fold and predicts it. The models that are kept are fitted to all rows. Cost: (folds + 1) fits of each model.
 
 use crate::{
     Array, Ctx, Data, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop,
     Target, Task, X,
     core::{Batch, ctx::Progress, model::Property, param::at_least, params, rng},
-    engine::members::{Member, Part},
+    engine::{
+        folds,
+        members::{Member, Part},
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +116,10 @@ fn fit(
         Target::Class { classes, .. } => classes,
         _ => 0,
     };
-    let fold = deal(ctx, &batch, folds);
+    let (fold, folds) = match folds::given(ctx, n)? {
+        Some(runs) => ((0..n).map(|row| runs.partition_point(|run| run.end <= row)).collect(), runs.len()),
+        None => (deal(ctx, &batch, folds), folds),
+    };
     let all: Vec<u32> = (0..n as u32).collect();
     let whole = Part::new(&batch, data.features(), &all, None);
     let mut members = Vec::new();
