@@ -157,7 +157,7 @@ def dates(table):
         if table[name].astype(str).str.fullmatch(r"\d{4}-\d\d-\d\d").all():
             when = pd.to_datetime(table.pop(name))
             table[f"{name} year"], table[f"{name} month"], table[f"{name} day"] = when.dt.year, when.dt.month, when.dt.day
-            table[f"{name} weekday"] = when.dt.dayofweek
+            table[f"{name} weekday"] = when.dt.day_of_week
     return table
 
 

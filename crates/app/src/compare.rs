@@ -335,6 +335,17 @@ fn sizes(rows: usize) -> Vec<usize> {
     sizes
 }
 
+/// Who goes on to more rows: the first `seats`, and boosted trees. On a sample these are often behind models that have less to learn, on all rows
+/// mostly ahead, and they cost little.
+fn split_seats(standings: Vec<Standing>, seats: usize) -> (Vec<Standing>, Vec<Standing>) {
+    let (ahead, behind): (Vec<_>, Vec<_>) = standings
+        .into_iter()
+        .enumerate()
+        .partition(|(place, standing)| *place < seats || standing.model.starts_with("HistGradientBoosting"));
+    let without_place = |list: Vec<(usize, Standing)>| list.into_iter().map(|(_, standing)| standing).collect();
+    (without_place(ahead), without_place(behind))
+}
+
 /// Runs the comparison on rows that no test score will be taken from.
 pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> {
     let begin = Instant::now();
@@ -407,7 +418,9 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
             out.retain(|known| !standings.iter().any(|standing| standing.spec == known.spec));
         } else if !final_round {
             let keep = if number + 2 == sizes.len() { 4 } else { 6 };
-            out.extend(standings.split_off(standings.len().min(keep)));
+            let (ahead, behind) = split_seats(standings, keep);
+            standings = ahead;
+            out.extend(behind);
             // The best first: if time runs out, it is not they who go without.
             alive = standings.iter().map(|standing| standing.spec.clone()).collect();
         }
@@ -625,6 +638,17 @@ mod tests {
         let leader = prefer_simple(&mut standings, metrics::metric("r2").unwrap());
         assert_eq!(standings.len(), scores.len());
         (standings[0].model.clone(), leader)
+    }
+
+    #[test]
+    fn boosted_trees_go_on_to_more_rows() {
+        let models = ["RidgeCV", "SVR", "LassoCV", "HistGradientBoostingRegressor", "DecisionTreeRegressor"];
+        let standing = |model: &&str| Standing::new(&Spec::new(model), 100, false);
+        let standings = models.iter().map(standing).collect::<Result<_>>().unwrap();
+        let (ahead, behind) = split_seats(standings, 2);
+        let names = |list: Vec<Standing>| list.into_iter().map(|standing| standing.model).collect::<Vec<_>>();
+        assert_eq!(names(ahead), ["RidgeCV", "SVR", "HistGradientBoostingRegressor"]);
+        assert_eq!(names(behind), ["LassoCV", "DecisionTreeRegressor"]);
     }
 
     #[test]

@@ -3,7 +3,11 @@
 use anstyle::{AnsiColor, Style};
 use ermine::{Ctx, core::ctx};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::Write;
+use std::{
+    io::Write,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Instant,
+};
 
 pub const BOLD: Style = Style::new().bold();
 pub const FAINT: Style = Style::new().dimmed();
@@ -54,7 +58,7 @@ impl Progress {
     }
 
     pub fn observer(&self) -> impl ctx::Observer + 'static {
-        Watch(self.0.clone())
+        Watch { bar: self.0.clone(), rows: AtomicUsize::new(0), begin: Instant::now() }
     }
 
     pub fn finish(&self) {
@@ -62,7 +66,12 @@ impl Progress {
     }
 }
 
-struct Watch(ProgressBar);
+struct Watch {
+    bar: ProgressBar,
+    /// Gone through by all workers so far.
+    rows: AtomicUsize,
+    begin: Instant,
+}
 
 impl ctx::Observer for Watch {
     fn progress(&self, event: ctx::Progress) {
@@ -72,6 +81,35 @@ impl ctx::Observer for Watch {
             (step, None) => format!(" {step}"),
         };
         let value = event.value.map_or(String::new(), |value| format!("  {value:.6}"));
-        self.0.set_message(format!("{}{step}{value}", event.what));
+        let rows = match self.rows.load(Ordering::Relaxed) {
+            0 => String::new(),
+            rows => format!("  {} rows/s", rate(rows as f64 / self.begin.elapsed().as_secs_f64())),
+        };
+        self.bar.set_message(format!("{}{step}{value}{rows}", event.what));
+    }
+
+    fn rows(&self, count: usize) {
+        self.rows.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// Three digits are enough to see whether it is fast.
+fn rate(rows: f64) -> String {
+    match rows {
+        rows if rows >= 1e7 => format!("{:.0} million", rows / 1e6),
+        rows if rows >= 1e6 => format!("{:.1} million", rows / 1e6),
+        rows if rows >= 1e4 => format!("{:.0},000", rows / 1e3),
+        rows => format!("{rows:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_short() {
+        let rates = [3.2, 9_999.0, 12_345.0, 999_000.0, 1_234_567.0, 23_456_789.0].map(rate);
+        assert_eq!(rates, ["3", "9999", "12,000", "999,000", "1.2 million", "23 million"]);
     }
 }

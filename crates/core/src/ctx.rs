@@ -145,6 +145,11 @@ impl Ctx {
         self.observer.progress(event);
     }
 
+    /// Says that so many rows, of all workers together, were gone through.
+    pub fn rows(&self, count: usize) {
+        self.observer.rows(count);
+    }
+
     pub fn exchange(&self) -> &dyn Exchange {
         &*self.exchange
     }
@@ -179,6 +184,9 @@ pub struct Progress {
 
 pub trait Observer: Send + Sync {
     fn progress(&self, event: Progress);
+
+    /// So many rows, of all workers together, were gone through.
+    fn rows(&self, _count: usize) {}
 }
 
 /// Keeps the state of one fit. A model that goes through its rows many times saves after a pass; core does no I/O, so where it

@@ -110,7 +110,9 @@ pub fn sweep<S: Sweep>(ctx: &Ctx, source: &dyn Source, sum: &S, cells: &mut [S::
         ctx.install(|| pass.collect(0, shape.rows.div_ceil(leaf), &leaves, cells, &mut mine))
     };
     let merge = |left: &mut S::Stat, right: S::Stat| sum.merge(left, right);
-    join_all(ctx, shape.rows.div_ceil(leaf), outcome.map(|()| mine), &merge)
+    let total = join_all(ctx, shape.rows.div_ceil(leaf), outcome.map(|()| mine), &merge)?;
+    ctx.rows(shape.rows);
+    Ok(total)
 }
 
 /// The sum of `count` units along the fixed tree, where this worker computed those of `mine`, in order, and the others the rest.

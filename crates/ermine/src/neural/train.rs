@@ -535,6 +535,7 @@ impl<'a> Trainer<'a> {
                 self.ctx.check()?;
                 let progress = (number * self.batch) as f64 / order.len() as f64;
                 let (sum, rows) = self.step(minibatch, progress)?;
+                self.ctx.rows(minibatch.len());
                 loss += sum;
                 weight += rows;
                 if !loss.is_finite() {
