@@ -848,13 +848,13 @@ class Neighbours:
         indices : ndarray of shape (n_samples, n_neighbors)
             Numbers of the fitted rows, the nearest first.
         """
-        indices = self._predicted(X, "Neighbours").astype(np.int64)
-        k = indices.shape[1] if n_neighbors is None else n_neighbors
-        if not 0 < k <= indices.shape[1]:
-            raise ValueError(f"n_neighbors is {k}, but it must be from 1 to the {indices.shape[1]} of the estimator")
-        if not return_distance:
-            return indices[:, :k]
-        return self._predicted(X, "Distance")[:, :k], indices[:, :k]
+        found = self._predicted(X, "Neighbours")
+        most = found.shape[1] // 2
+        k = most if n_neighbors is None else n_neighbors
+        if not 0 < k <= most:
+            raise ValueError(f"n_neighbors is {k}, but it must be from 1 to the {most} of the estimator")
+        indices = found[:, :k].astype(np.int64)
+        return (np.ascontiguousarray(found[:, most : most + k]), indices) if return_distance else indices
 
 
 class Deviations:

@@ -114,6 +114,14 @@ pub fn multiply(a: View, b: View, beta: f64, out: &mut [f64]) {
     matmul(MatMut::from_row_major_slice_mut(out, rows, cols), accumulate, a.0, b.0, 1.0, Par::Seq);
 }
 
+/// `out = A B'` in single precision for rows of `cols` numbers, `out` row-major: twice as fast, where what is lost is made good elsewhere.
+pub fn multiply_single(a: &[f32], b: &[f32], cols: usize, out: &mut [f32]) {
+    let (rows, others) = (a.len() / cols, b.len() / cols);
+    let (a, b) = (MatRef::from_row_major_slice(a, rows, cols), MatRef::from_row_major_slice(b, others, cols));
+    let out = MatMut::from_row_major_slice_mut(&mut out[..rows * others], rows, others);
+    matmul(out, Accum::Replace, a, b.transpose(), 1.0, Par::Seq);
+}
+
 /// Columns that a packed row takes for `cols` values: whole vectors, so that the kernel has no edges.
 pub fn padded(cols: usize) -> usize {
     cols.next_multiple_of(4)

@@ -64,10 +64,8 @@ pub enum Output {
     Leaf,
     /// Standard deviation of the predicted numbers.
     Deviation,
-    /// Numbers of the nearest training rows, the nearest first.
+    /// Numbers of the nearest training rows, the nearest first, and then how far each is.
     Neighbours,
-    /// How far the nearest training rows are.
-    Distance,
 }
 
 /// A fitted model: plain data that predicts and saves.

@@ -302,6 +302,41 @@ fn neighbours_are_the_nearest_for_every_metric_and_search() {
     }
 }
 
+/// Candidates are found in single precision, which must not show: far from the origin, with numbers that it cannot hold, with
+/// differences that it cannot see, and with rows that are equal.
+#[test]
+fn neighbours_by_single_precision_are_exact() {
+    let mut rng = Ctx::new(2).rng("neighbours", 0);
+    let cols = 20;
+    let normal: Vec<f64> = (0..900 * cols).map(|_| rng.normal()).collect();
+    let turned = |f: &dyn Fn(f64) -> f64| normal.iter().map(|&v| f(v)).collect::<Vec<f64>>();
+    let coarse = turned(&|v| v.round());
+    for (what, values) in [
+        ("plain", normal.clone()),
+        ("far", turned(&|v| v + 1e9)),
+        ("large", turned(&|v| v * 1e30)),
+        ("small", turned(&|v| v * 1e-40)),
+        ("one far out", normal.iter().enumerate().map(|(i, v)| if i == 7 { 1e25 } else { *v }).collect()),
+        ("two places", normal.iter().enumerate().map(|(i, v)| v * 1e-6 + (i / cols % 2) as f64 * 1e3).collect()),
+        ("equal rows", coarse),
+    ] {
+        let x = X::dense(&values, cols).unwrap();
+        let search = Search::new(Points::all(&x), Metric::Minkowski(2.0));
+        let found = search.nearest(&x.slice(0..150), 9);
+        for q in 0..150 {
+            let query = &values[q * cols..(q + 1) * cols];
+            let squared = |row: &[f64]| row.iter().zip(query).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+            let mut all: Vec<(f64, u32)> = values.chunks(cols).zip(0..).map(|(row, i)| (squared(row), i)).collect();
+            all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            for (found, expected) in found[q * 9..(q + 1) * 9].iter().zip(&all) {
+                let close = (found.0 - expected.0.sqrt()).abs() <= 1e-12 * expected.0.sqrt();
+                assert!(close, "{what}, query {q}: {found:?} and {expected:?}");
+                assert!(found.1 == expected.1 || what != "equal rows", "{what}, query {q}: {found:?} and {expected:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_kernel_distance_is_a_metric_by_text() -> Result<()> {
     let (x, classes, _) = reference_data();
@@ -314,8 +349,13 @@ fn a_kernel_distance_is_a_metric_by_text() -> Result<()> {
         KNeighborsClassifier::default().fit(&Data::new(rows).classes(&classes, 3)?, &Ctx::new(0).with_threads(2))?;
     let of =
         |model: &dyn ermine::AnyModel| ermine::predict(&Ctx::new(0), model, &rows, Output::Neighbours, false).unwrap();
-    // But for distances that are equal within rounding.
-    let same = of(&fit.model).values.iter().zip(&of(&plain.model).values).filter(|(a, b)| a == b).count();
-    assert!(same >= 1190, "{same} of 1200");
+    // But for distances that are equal within rounding. A row has the numbers of its five neighbours, then how far they are.
+    let (by_kernel, by_distance) = (of(&fit.model), of(&plain.model));
+    let numbers = |found: &ermine::Matrix, i: usize| found.row(i)[..5].to_vec();
+    let equal =
+        |i: usize| numbers(&by_kernel, i).iter().zip(numbers(&by_distance, i)).filter(|(a, b)| **a == *b).count();
+    let same: usize = (0..by_kernel.rows).map(equal).sum();
+    assert!(by_kernel.rows * 5 == 1200 && same >= 1190, "{same} of 1200");
+    assert!((0..by_distance.rows).all(|i| by_distance.row(i)[5..].is_sorted() && by_distance.row(i)[5] == 0.0));
     Ok(())
 }

@@ -18,6 +18,13 @@ pub struct KdTree {
     values: Vec<f64>,
 }
 
+/// What a query needs besides the tree, allocated once.
+#[derive(Default)]
+pub struct Room {
+    waiting: Vec<(f64, usize)>,
+    leaf: Vec<f64>,
+}
+
 struct Node {
     first: usize,
     rows: usize,
@@ -47,12 +54,23 @@ impl KdTree {
         KdTree { cols, order, nodes, boxes, values }
     }
 
+    /// The leaf that a query is nearest to, as a place among the rows: queries of one place need the same part of the tree.
+    pub fn place(&self, query: &[f64], norm: Norm) -> usize {
+        let mut at = 0;
+        while self.nodes.get(at).is_some_and(|node| node.right != 0) {
+            let right = self.nodes[at].right;
+            at = if self.bound(at + 1, query, norm) <= self.bound(right, query, norm) { at + 1 } else { right };
+        }
+        self.nodes.get(at).map_or(0, |node| node.first)
+    }
+
     /// Offers to `best` every row that may be among the nearest, by the norm's raw distance.
-    pub fn nearest(&self, query: &[f64], norm: Norm, best: &mut Best, leaf: &mut Vec<f64>) {
+    pub fn nearest(&self, query: &[f64], norm: Norm, best: &mut Best, room: &mut Room) {
         if self.order.is_empty() {
             return;
         }
-        let mut waiting = vec![(self.bound(0, query, norm), 0)];
+        let Room { waiting, leaf } = room;
+        waiting.push((self.bound(0, query, norm), 0));
         while let Some((bound, at)) = waiting.pop() {
             if bound > best.worst() {
                 continue;
@@ -138,8 +156,10 @@ fn build(points: &Matrix, order: &mut [u32], first: usize) -> (Vec<Node>, Vec<f6
         return (nodes, boxes);
     }
     let middle = order.len() / 2;
-    let key = |row: &u32| points[(*row as usize, widest)];
-    order.select_nth_unstable_by(middle, |a, b| key(a).total_cmp(&key(b)).then(a.cmp(b)));
+    // Side by side, so that comparing does not go through the rows.
+    let mut keys: Vec<(f64, u32)> = order.iter().map(|&row| (points[(row as usize, widest)], row)).collect();
+    keys.select_nth_unstable_by(middle, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    order.iter_mut().zip(keys).for_each(|(row, (_, key))| *row = key);
     let (left, right) = order.split_at_mut(middle);
     let halves = if left.len() + right.len() > ALONE {
         rayon::join(|| build(points, left, first), || build(points, right, first + middle))

@@ -2,18 +2,20 @@
 //!
 //! ||x - z||^2 = ||x||^2 - 2 x.z + ||z||^2 finds candidates at the speed of a matrix product but loses digits, so some more than
 //! asked for are kept, their distances computed again term by term, and the gap to the first one left out compared with a bound
-//! on what was lost; a query that fails the test is searched plainly. Equal distances are ordered by row.
+//! on what was lost. Euclidean candidates among dense rows are found in single precision; a query that fails the test is searched in
+//! double precision, and one that fails again plainly. Equal distances are ordered by row.
 
 use super::{
-    kdtree::KdTree,
+    kdtree::{KdTree, Room},
     kernel::{Defaults, Kernel},
     points::{Points, for_each_pair, products},
 };
 use crate::{
-    Error, Result, X,
+    Error, Matrix, Result, X,
     core::{
         data::Row,
-        kernel::{distance2, vectorised},
+        kernel::{add_scaled, distance2, vectorised},
+        linalg::multiply_single,
         param::{Field, Form, Range, Value},
     },
 };
@@ -215,8 +217,52 @@ pub struct Search {
 
 struct Prepared {
     tree: Option<KdTree>,
+    single: Option<Single>,
     /// k(z, z) or ||z||^2 of every point.
     norms: Vec<f64>,
+}
+
+/// Points in single precision: about their mean, which no distance notices, and scaled so that the longest has length 1.
+struct Single {
+    mean: Vec<f64>,
+    scale: f64,
+    values: Vec<f32>,
+    norms: Vec<f32>,
+}
+
+impl Single {
+    /// None where squares are beyond double precision too.
+    fn new(points: &Matrix) -> Option<Self> {
+        let (n, d) = (points.rows.max(1) as f64, points.cols);
+        let rows = || points.values.chunks_exact(d);
+        let mut mean = vec![0.0; d];
+        rows().for_each(|row| add_scaled(1.0 / n, row, &mut mean));
+        let longest = rows().map(|row| distance2(row, &mean)).fold(0.0, f64::max).sqrt();
+        if !(longest.is_normal() && longest.recip().is_normal()) {
+            return None;
+        }
+        let mut single = Single { mean, scale: longest.recip(), values: Vec::new(), norms: Vec::new() };
+        let (mut values, mut norms) = (Vec::with_capacity(points.values.len()), Vec::with_capacity(points.rows));
+        rows().for_each(|row| norms.push(single.push(row, &mut values) as f32));
+        (single.values, single.norms) = (values, norms);
+        Some(single)
+    }
+
+    /// Appends a row; returns its squared length.
+    fn push(&self, row: &[f64], values: &mut Vec<f32>) -> f64 {
+        let mut norm = 0.0;
+        values.extend(row.iter().zip(&self.mean).map(|(value, mean)| {
+            let value = (value - mean) * self.scale;
+            norm += value * value;
+            value as f32
+        }));
+        norm
+    }
+}
+
+/// What a distance in product form may lose: a few roundings of the squared lengths that it is the difference of, which are `size` together.
+fn lost(epsilon: f64, cols: usize, size: f64) -> f64 {
+    4.0 * epsilon * (8.0 + cols as f64 / 8.0) * size
 }
 
 /// A tree helps below this many columns.
@@ -224,6 +270,8 @@ const TREE_COLUMNS: usize = 15;
 /// Queries and points of one tile.
 const QUERIES: usize = 128;
 const TILE: usize = 512;
+/// Points of one tile in single precision: tile and points stay in the second cache.
+const SINGLE_TILE: usize = 256;
 
 impl Search {
     pub fn new(points: Points, metric: Metric) -> Self {
@@ -246,8 +294,17 @@ impl Search {
                 Metric::Kernel(kernel) => kernel.diagonal(&x),
                 _ => x.iter().map(|row| row.norm2()).collect(),
             };
-            Prepared { tree, norms }
+            let single = match (&self.points, self.metric.norm()) {
+                (Points::Dense(m), Some(Norm::Two)) if tree.is_none() && m.rows >= TILE => Single::new(m),
+                _ => None,
+            };
+            Prepared { tree, single, norms }
         })
+    }
+
+    /// Queries that are best searched together: many where they can be put in an order that suits a tree.
+    pub fn rows_at_once(&self) -> usize {
+        if self.prepared().tree.is_some() { 1 << 15 } else { 1 }
     }
 
     pub fn check(&self) -> Result<()> {
@@ -267,15 +324,27 @@ impl Search {
         let mut out = Vec::with_capacity(x.rows() * k);
         match (&prepared.tree, self.metric.norm()) {
             (Some(tree), Some(norm)) => {
-                let (mut best, mut leaf, mut wide) = (Best::new(k), Vec::new(), Vec::new());
-                for row in x.iter() {
-                    tree.nearest(dense(row, x.cols(), &mut wide), norm, &mut best, &mut leaf);
-                    out.extend(best.sorted());
+                let (mut best, mut room, mut wide) = (Best::new(k), Room::default(), Vec::new());
+                // Queries that are close to each other follow each other: they find their part of the tree in the cache.
+                let mut order: Vec<(usize, usize)> = x
+                    .iter()
+                    .enumerate()
+                    .map(|(i, row)| (tree.place(dense(row, x.cols(), &mut wide), norm), i))
+                    .collect();
+                order.sort_unstable();
+                out.resize(x.rows() * k, (0.0, 0));
+                for (_, i) in order {
+                    tree.nearest(dense(x.row(i), x.cols(), &mut wide), norm, &mut best, &mut room);
+                    out[i * k..(i + 1) * k].copy_from_slice(&best.sorted());
                 }
             }
             (_, Some(Norm::Two) | None) => {
                 for first in (0..x.rows()).step_by(QUERIES) {
-                    self.tiles(&x.slice(first..(first + QUERIES).min(x.rows())), k, &mut out);
+                    let queries = x.slice(first..(first + QUERIES).min(x.rows()));
+                    match &prepared.single {
+                        Some(single) if !x.is_sparse() => self.single_tiles(single, &queries, k, &mut out),
+                        _ => self.tiles(&queries, k, &mut out),
+                    }
                 }
             }
             _ => {
@@ -364,6 +433,66 @@ impl Search {
         }
     }
 
+    /// As [`Self::tiles`], where single precision tells the candidates apart.
+    fn single_tiles(&self, single: &Single, x: &X, k: usize, out: &mut Vec<(f64, u32)>) {
+        let (n, d) = (self.points.rows(), x.cols());
+        let kept = (k + k / 4 + 8).min(n);
+        let mut best: Vec<Best> = (0..x.rows()).map(|_| Best::new(kept)).collect();
+        let (mut queries, mut wide) = (Vec::with_capacity(x.rows() * d), Vec::new());
+        let own: Vec<f64> = x.iter().map(|row| single.push(dense(row, d, &mut wide), &mut queries)).collect();
+        let mut tile = vec![0f32; x.rows() * SINGLE_TILE.min(n)];
+        for first in (0..n).step_by(SINGLE_TILE) {
+            let m = SINGLE_TILE.min(n - first);
+            multiply_single(&queries, &single.values[first * d..(first + m) * d], d, &mut tile);
+            let norms = &single.norms[first..first + m];
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (products, best) in tile.chunks_exact(m).zip(&mut best) {
+                        for (at, (products, norms)) in products.chunks(16).zip(norms.chunks(16)).enumerate() {
+                            // Up to the squared length of the query, which is the same for all points. Most are too far: sixteen at a time.
+                            let mut away = [f32::INFINITY; 16];
+                            for (away, (norm, product)) in away.iter_mut().zip(norms.iter().zip(products)) {
+                                *away = norm - 2.0 * product;
+                            }
+                            let nearest = away.iter().fold(f32::INFINITY, |a, &b| if b < a { b } else { a });
+                            if f64::from(nearest) > best.worst() {
+                                continue;
+                            }
+                            for (i, &away) in away[..products.len()].iter().enumerate() {
+                                if f64::from(away) <= best.worst() {
+                                    best.offer(f64::from(away), (first + at * 16 + i) as u32);
+                                }
+                            }
+                        }
+                    }
+                },
+            );
+        }
+        let mut exact = Best::new(k);
+        let (mut found, mut failed): (Vec<Vec<(f64, u32)>>, Vec<usize>) = Default::default();
+        for (i, best) in best.iter_mut().enumerate() {
+            let row = x.row(i);
+            let cut = if kept < n { own[i] + best.worst() } else { f64::INFINITY };
+            for (_, candidate) in best.sorted() {
+                exact.offer(self.exact(row, own[i], candidate as usize), candidate);
+            }
+            let worst = exact.worst() * single.scale * single.scale;
+            // A query that is too far out for single precision makes sums that are no numbers, which compare as false.
+            let sure = worst + lost(f64::from(f32::EPSILON), d, own[i] + 1.0) < cut && own[i] < 1e30;
+            if !sure {
+                failed.push(i);
+            }
+            found.push(exact.sorted());
+        }
+        if !failed.is_empty() {
+            let mut again = Vec::new();
+            self.tiles(&Points::take(x, failed.iter().copied()).x(), k, &mut again);
+            failed.iter().zip(again.chunks(k)).for_each(|(&i, again)| found[i] = again.to_vec());
+        }
+        out.extend(found.into_iter().flatten());
+    }
+
     /// Queries against all points by tiles of products; distances in `out` are raw and exact.
     fn tiles(&self, x: &X, k: usize, out: &mut Vec<(f64, u32)>) {
         let (prepared, n) = (self.prepared(), self.points.rows());
@@ -417,10 +546,8 @@ impl Search {
             for (_, candidate) in best.sorted() {
                 exact.offer(self.exact(row, own[i], candidate as usize), candidate);
             }
-            // What the product form may lose: a few roundings of the norms it subtracts.
             let size = if self.metric == Metric::Cosine { 1.0 } else { own[i].abs() + largest };
-            let lost = 4.0 * f64::EPSILON * (8.0 + x.cols() as f64 / 8.0) * size;
-            if exact.worst() + lost >= cut {
+            if exact.worst() + lost(f64::EPSILON, x.cols(), size) >= cut {
                 exact.sorted();
                 self.plain(row, &mut exact);
             }
@@ -441,7 +568,7 @@ fn dense<'a>(row: Row<'a>, cols: usize, wide: &'a mut Vec<f64>) -> &'a [f64] {
 
 fn single(row: Row, cols: usize) -> Points {
     match row {
-        Row::Dense(values) => Points::Dense(crate::Matrix::new(values.to_vec(), 1, cols)),
+        Row::Dense(values) => Points::Dense(Matrix::new(values.to_vec(), 1, cols)),
         Row::Sparse { columns, values } => {
             Points::Sparse { starts: vec![0, values.len()], columns: columns.to_vec(), values: values.to_vec(), cols }
         }

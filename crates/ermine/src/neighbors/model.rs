@@ -140,16 +140,23 @@ impl Model for NeighborsModel {
             Known::Class { classes, .. } => vec![(Output::Class, 1), (Output::Probability, *classes)],
         };
         if let Reach::Count(k) = self.reach {
-            outputs.extend([(Output::Neighbours, k), (Output::Distance, k)]);
+            outputs.push((Output::Neighbours, 2 * k));
         }
         outputs
     }
 
+    fn rows_at_once(&self) -> usize {
+        self.search.rows_at_once()
+    }
+
     fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
         let all = self.neighbours(x);
-        if matches!(output, Output::Neighbours | Output::Distance) {
-            for (to, (distance, row)) in out.iter_mut().zip(all.iter().flatten()) {
-                *to = if output == Output::Distance { *distance } else { f64::from(*row) };
+        if output == Output::Neighbours {
+            for (out, near) in out.chunks_exact_mut(2 * all.first().map_or(1, Vec::len)).zip(&all) {
+                let (rows, distances) = out.split_at_mut(near.len());
+                for (i, &(distance, row)) in near.iter().enumerate() {
+                    (rows[i], distances[i]) = (f64::from(row), distance);
+                }
             }
             return Ok(());
         }
