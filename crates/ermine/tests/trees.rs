@@ -413,9 +413,12 @@ fn workers_boost_to_the_bits_of_one() {
 
     let data = weighted.classes(&three, 3).unwrap();
     let half = HistGradientBoostingClassifier { max_iter: 1, ..class.clone() };
+    let whole = Estimator::fit(&class, &data, &ctx()).unwrap().model.to_bytes();
     assert_same_on_workers("resumed", &data, |source, ctx| {
         let begun = Estimator::fit(&half, source, ctx)?.model;
-        Ok(Estimator::resume(&class, &begun, source, ctx)?.model.to_bytes())
+        let resumed = Estimator::resume(&class, &begun, source, ctx)?.model.to_bytes();
+        assert!(resumed == whole, "going on is another fit");
+        Ok(resumed)
     });
 }
 

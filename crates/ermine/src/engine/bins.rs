@@ -151,6 +151,11 @@ impl Map {
         }
     }
 
+    /// The levels of a category that were too rare for a bin, or never seen.
+    pub fn without_bin(&self) -> impl Iterator<Item = usize> {
+        (0..self.by_level.len()).filter(|&level| self.by_level[level] == MISSING)
+    }
+
     /// The largest number of bin `bin`; infinity for the last.
     pub fn edge(&self, bin: usize) -> f64 {
         self.edges.get(bin).copied().unwrap_or(f64::INFINITY)

@@ -470,8 +470,9 @@ impl Grower<'_> {
             Feature::Number => Test::AtMost(map.edge(at)),
             Feature::Category { levels } => {
                 let mut set = vec![0u64; (levels as usize).div_ceil(64)];
-                for &bin in &order[..=at] {
-                    let level = map.levels[bin] as usize;
+                let binned = order[..=at].iter().map(|&bin| map.levels[bin] as usize);
+                // A level without a bin was counted as missing.
+                for level in binned.chain(map.without_bin().filter(|_| missing_left)) {
                     set[level / 64] |= 1 << (level % 64);
                 }
                 Test::Among(set.into())
