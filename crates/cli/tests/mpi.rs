@@ -194,7 +194,7 @@ fn question(entry: &Entry) -> Vec<&'static str> {
         "LogisticRegressionCV" => args.extend(["--Cs", "2", "--cv", "2"]),
         "LassoCV" | "ElasticNetCV" => args.extend(["--alphas", "5", "--cv", "2"]),
         "HistGradientBoostingClassifier" | "HistGradientBoostingRegressor" => {
-            args.extend(["--max-iter", "10", "--early-stopping", "true", "--subsample", "0.7"]);
+            args.extend(["--max-iter", "3", "--max-leaf-nodes", "8", "--early-stopping", "true", "--subsample", "0.7"]);
         }
         "PolynomialFeatures" => args.extend(["--degree", "1"]),
         _ => {}

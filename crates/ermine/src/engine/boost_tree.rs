@@ -270,15 +270,20 @@ impl Grower<'_> {
         if exchange.size() == 1 {
             return Ok(total);
         }
+        let used = |rank: usize| columns_of(exchange, rank, cols).flat_map(|column| self.used(column));
         let pack = |rank: usize| {
-            let cells = columns_of(exchange, rank, cols).flat_map(|column| self.used(column)).map(|bin| histogram[bin]);
-            [total].into_iter().chain(cells).flatten().flat_map(i64::to_le_bytes).collect::<Vec<u8>>()
+            let mut bytes =
+                Vec::with_capacity((columns_of(exchange, rank, cols).len() * WIDTH + 1) * size_of::<Cell>());
+            for [g, h] in [total].into_iter().chain(used(rank).map(|bin| histogram[bin])) {
+                bytes.extend_from_slice(&g.to_le_bytes());
+                bytes.extend_from_slice(&h.to_le_bytes());
+            }
+            bytes
         };
         // What stays here is not packed.
         let to = |rank: usize| if rank == exchange.rank() { Vec::new() } else { pack(rank) };
         let received = exchange.all_to_all((0..exchange.size()).map(to).collect())?;
-        let own: Vec<usize> =
-            columns_of(exchange, exchange.rank(), cols).flat_map(|column| self.used(column)).collect();
+        let own: Vec<usize> = used(exchange.rank()).collect();
         for (rank, bytes) in received.iter().enumerate().filter(|(rank, _)| *rank != exchange.rank()) {
             let (words, _) = bytes.as_chunks::<8>();
             let mut cells = words.as_chunks::<2>().0.iter().map(|cell| cell.map(i64::from_le_bytes));
