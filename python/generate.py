@@ -536,10 +536,16 @@ def page(model):
     lines = [f"# {model.name}", "", f"<!-- {NOTE} -->", "", " ".join(model.doc.split()), "", "## Objective", ""]
     lines += ["```text", info["objective"], "```", "", "## Properties", ""]
     passes = info["passes"]
-    how = {"One": "one pass over the rows; any size", "Many": "a loop of passes over the rows; any size"}
+    how = {
+        "One": "one pass over the rows; any size",
+        "Many": "a loop of passes over the rows; any size",
+        "Shares": "in memory, of one worker or of several, because ",
+        "Memory": "in memory, because ",
+    }
+    how = how[passes] if isinstance(passes, str) else "".join(how[kind] + reason for kind, reason in passes.items())
     lines += [
         f"- task: {info['task'].lower()}; module `ermine.{model.module}`",
-        f"- rows: {how[passes] if isinstance(passes, str) else 'in memory, because ' + passes['Memory']}",
+        f"- rows: {how}",
     ]
     flags = {
         "sparse": "sparse rows", "missing": "missing values", "categories": "categories as codes", "weights": "weights",

@@ -93,7 +93,7 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
     """
     exchange = Exchange() if exchange is None else exchange
     passes = estimator._info["passes"]
-    if isinstance(passes, dict):
+    if "Memory" in passes:
         raise NotImplementedError(f"{type(estimator).__name__} needs all rows in memory: {passes['Memory']}")
     if getattr(estimator, "class_weight", None) is not None:
         raise NotImplementedError("class_weight is counted in one process; give sample_weight instead")

@@ -19,7 +19,7 @@ use crate::{
     terms,
 };
 use ermine::{
-    AnyEstimator, AnyModel, Ctx, Entry, Error, Fit, Numbers, Passes, Result, Source, Spec, Task, Value, Values,
+    AnyEstimator, AnyModel, Ctx, Entry, Error, Fit, Numbers, Result, Source, Spec, Task, Value, Values,
     core::{
         TargetKind,
         ctx::{Alone, Progress},
@@ -343,7 +343,7 @@ impl Job {
         if plan.task.is_supervised() && self.model.is_none() {
             plan.notes.push("models were not compared: the rows do not fit in memory".into());
         }
-        if let Passes::Memory(reason) = plan.entry.info.passes {
+        if let Some(reason) = plan.entry.info.passes.needs_memory() {
             let model = plan.entry.name.into();
             return Err(Error::NeedsMemory { model, reason: reason.into() }
                 .hint("give more with --memory, or choose a model that reads rows in blocks: see 'ermine models'"));

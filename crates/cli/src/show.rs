@@ -269,6 +269,7 @@ pub fn model(out: &mut impl Write, entry: &Entry, json: bool) -> io::Result<()> 
     let rows = match entry.info.passes {
         Passes::One => "one pass over the rows; any size, from disk if need be".into(),
         Passes::Many => "passes over the rows until it converges; any size, from disk if need be".into(),
+        Passes::Shares(reason) => format!("all rows in memory, of one worker or of several: {reason}"),
         Passes::Memory(reason) => format!("all rows in memory: {reason}"),
     };
     writeln!(out, "{HEADING}rows{HEADING:#}       {rows}")?;

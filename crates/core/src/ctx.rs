@@ -253,6 +253,21 @@ pub fn together<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mine: 
     read.collect()
 }
 
+/// Gives `to[rank]` to each rank, and what everyone has for this one, in the order of ranks.
+pub fn deal<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mut to: Vec<T>) -> Result<Vec<T>> {
+    let unreadable = |error: postcard::Error| Error::Data(format!("a message: {error}"));
+    // What stays here is not packed.
+    let pack = |(rank, value)| if rank == exchange.rank() { Ok(Vec::new()) } else { postcard::to_stdvec(value) };
+    let messages = to.iter().enumerate().map(pack).collect::<Result<_, _>>().map_err(unreadable)?;
+    let mut mine = Some(to.swap_remove(exchange.rank()));
+    let received = exchange.all_to_all(messages)?;
+    let read = received.iter().enumerate().map(|(rank, bytes)| match mine.take_if(|_| rank == exchange.rank()) {
+        Some(mine) => Ok(mine),
+        None => postcard::from_bytes(bytes).map_err(unreadable),
+    });
+    read.collect()
+}
+
 /// No other workers.
 pub struct Alone;
 
@@ -382,6 +397,17 @@ mod tests {
         for (rank, received) in received.iter().enumerate() {
             let expected: Vec<Vec<u8>> = (0..3).map(|from| vec![from as u8; rank + from]).collect();
             assert_eq!(*received, expected);
+        }
+    }
+
+    #[test]
+    fn values_are_dealt_like_bytes() {
+        let received = workers(3, |exchange| {
+            let mine = exchange.rank();
+            deal(&exchange, (0..3).map(|to| (mine, vec![0.5; to + 1])).collect()).unwrap()
+        });
+        for (rank, received) in received.into_iter().enumerate() {
+            assert_eq!(received, (0..3).map(|from| (from, vec![0.5; rank + 1])).collect::<Vec<_>>());
         }
     }
 

@@ -252,8 +252,28 @@ pub enum Passes {
     One,
     /// A loop of sums: any size, any number of workers.
     Many,
-    /// All rows in memory, for this reason.
+    /// A loop of sums over rows that stay in memory, for this reason: any number of workers, each with its own rows.
+    Shares(&'static str),
+    /// All rows in the memory of one worker, for this reason.
     Memory(&'static str),
+}
+
+impl Passes {
+    /// Why rows cannot be read from disk block by block, if they cannot.
+    pub const fn needs_memory(self) -> Option<&'static str> {
+        match self {
+            Passes::One | Passes::Many => None,
+            Passes::Shares(reason) | Passes::Memory(reason) => Some(reason),
+        }
+    }
+
+    /// Why rows cannot be spread over workers, if they cannot.
+    pub const fn needs_one_worker(self) -> Option<&'static str> {
+        match self {
+            Passes::One | Passes::Many | Passes::Shares(_) => None,
+            Passes::Memory(reason) => Some(reason),
+        }
+    }
 }
 
 /// A property of the conformance suite that a model is excused from; the reason stands beside it.

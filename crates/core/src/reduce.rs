@@ -71,6 +71,16 @@ pub fn shares(shape: &Shape, workers: usize) -> Vec<Range<usize>> {
     (0..workers).map(|worker| cut(worker)..cut(worker + 1)).collect()
 }
 
+/// The leaves of a worker that holds these rows, which must be whole leaves.
+pub fn held_leaves(shape: &Shape, held: &Range<usize>) -> Result<Range<usize>> {
+    let leaf = leaf_rows(shape);
+    let is_edge = |row: usize| row.is_multiple_of(leaf) || row == shape.rows;
+    if !is_edge(held.start) || !is_edge(held.end) {
+        return Err(Error::shape("a worker's rows", format!("whole blocks of {leaf}"), format!("{held:?}")));
+    }
+    Ok(held.start.div_ceil(leaf)..held.end.div_ceil(leaf))
+}
+
 /// The sum over all rows of all workers.
 pub fn reduce<R: Reduce>(ctx: &Ctx, source: &dyn Source, sum: &R) -> Result<R::Stat> {
     struct Cellless<'a, R>(&'a R);
@@ -102,13 +112,9 @@ pub fn sweep<S: Sweep>(ctx: &Ctx, source: &dyn Source, sum: &S, cells: &mut [S::
         return Ok(sum.zero());
     }
     let pass = Pass { ctx, source, sum, rows: shape.rows, leaf, block: block_rows(shape.cols) };
-    let leaves = held.start.div_ceil(leaf)..held.end.div_ceil(leaf);
     let mut mine = Vec::new();
-    let outcome = if held.start % leaf != 0 || (held.end % leaf != 0 && held.end != shape.rows) {
-        Err(Error::shape("a worker's rows", format!("whole blocks of {leaf}"), format!("{held:?}")))
-    } else {
-        ctx.install(|| pass.collect(0, shape.rows.div_ceil(leaf), &leaves, cells, &mut mine))
-    };
+    let outcome = held_leaves(&shape, &held)
+        .and_then(|leaves| ctx.install(|| pass.collect(0, shape.rows.div_ceil(leaf), &leaves, cells, &mut mine)));
     let merge = |left: &mut S::Stat, right: S::Stat| sum.merge(left, right);
     let total = join_all(ctx, shape.rows.div_ceil(leaf), outcome.map(|()| mine), &merge)?;
     ctx.rows(shape.rows);

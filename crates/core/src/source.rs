@@ -44,9 +44,16 @@ pub trait Source: Send + Sync {
 impl dyn Source + '_ {
     /// All rows at once, or a refusal that says why `model` needs them.
     pub fn in_memory(&self, model: &str, reason: &str) -> Result<Batch<'_>> {
-        let refusal = || Error::NeedsMemory { model: model.into(), reason: reason.into() };
-        let batch = self.memory().ok_or_else(refusal)?;
-        if self.held().len() != self.shape().rows { Err(refusal()) } else { Ok(batch) }
+        let batch = self.share_in_memory(model, reason)?;
+        match self.held().len() == self.shape().rows {
+            true => Ok(batch),
+            false => Err(Error::NeedsMemory { model: model.into(), reason: reason.into() }),
+        }
+    }
+
+    /// All rows of this worker at once, or a refusal that says why `model` needs them.
+    pub fn share_in_memory(&self, model: &str, reason: &str) -> Result<Batch<'_>> {
+        self.memory().ok_or_else(|| Error::NeedsMemory { model: model.into(), reason: reason.into() })
     }
 }
 
@@ -209,8 +216,8 @@ impl Source for Shard<'_> {
     }
 
     fn memory(&self) -> Option<Batch<'_>> {
-        let batch = self.part.memory()?;
-        Some(batch.slice(self.held.start - self.offset..self.held.end - self.offset))
+        let batch = self.part.memory()?.slice(self.held.start - self.offset..self.held.end - self.offset);
+        Some(Batch { first: self.held.start, ..batch })
     }
 
     fn features(&self) -> &[Feature] {

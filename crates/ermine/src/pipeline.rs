@@ -278,9 +278,10 @@ impl AnyEstimator for Pipeline {
         for step in transformers {
             info.supervised |= step.info().supervised;
             info.random |= step.info().random;
-            if let Passes::Memory(reason) = step.info().passes {
-                info.passes = Passes::Memory(reason);
-            }
+        }
+        // Of several workers' rows a step sees what those before it make of them, block by block and nowhere in memory.
+        if let Some(reason) = self.steps.iter().find_map(|step| step.info().passes.needs_memory()) {
+            info.passes = Passes::Memory(reason);
         }
         (info.scale, info.exceptions) = (false, &[]);
         info

@@ -135,7 +135,7 @@ fn csr(x: &[f64], cols: usize) -> (Vec<usize>, Vec<u32>, Vec<f64>) {
 
 /// Four blocks for sums, so that adding them from left to right is another sum; few rows for what compares all with all.
 fn rows(entry: &Entry) -> usize {
-    if matches!(entry.info.passes, Passes::Memory(_)) { 600 } else { 12_600 }
+    if entry.info.passes.needs_one_worker().is_some() { 600 } else { 12_600 }
 }
 
 fn problems(entry: &Entry) -> Vec<Problem> {
@@ -144,8 +144,8 @@ fn problems(entry: &Entry) -> Vec<Problem> {
 }
 
 fn fit(entry: &Entry, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-    // Eight epochs of a network show what two hundred would.
-    let quick = entry.info.module == "neural_network";
+    // Eight epochs of a network, or eight rounds of boosting, show what all would.
+    let quick = entry.info.module == "neural_network" || matches!(entry.info.passes, Passes::Shares(_));
     let values = if quick { [("max_iter".to_string(), Value::Int(8))].into() } else { Values::new() };
     (entry.make)(&values)?.fit(data, ctx)
 }
@@ -211,16 +211,21 @@ fn same_bits_from_memory_disk_and_shards() {
             if entry.info.weights {
                 problem.weights = Some((0..problem.rows()).map(|i| [1.0, 0.5, 2.0][i % 3]).collect());
             }
-            let disk = fit(entry, &problem.disk(), &ctx());
-            if matches!(entry.info.passes, Passes::Memory(_)) {
-                let error = disk.err().unwrap_or_else(|| panic!("{} took a disk source", entry.name));
-                assert!(matches!(error, Error::NeedsMemory { .. }), "{}: {error}", entry.name);
+            let data = problem.dense();
+            let refused = |source: &dyn Source| matches!(fit(entry, source, &ctx()), Err(Error::NeedsMemory { .. }));
+            if entry.info.passes.needs_one_worker().is_some() {
+                let half = Shard::window(&data, 0..problem.rows() / 2);
+                assert!(refused(&problem.disk()) && refused(&half), "{} took a disk source or a part", entry.name);
                 continue;
             }
-            let memory = fit(entry, &problem.dense(), &ctx()).unwrap();
-            assert!(memory.model.to_bytes() == disk.unwrap().model.to_bytes(), "{}: disk", entry.name);
+            let memory = fit(entry, &data, &ctx()).unwrap();
+            if entry.info.passes.needs_memory().is_some() {
+                assert!(refused(&problem.disk()), "{} took a disk source", entry.name);
+            } else {
+                let disk = fit(entry, &problem.disk(), &ctx()).unwrap();
+                assert!(memory.model.to_bytes() == disk.model.to_bytes(), "{}: disk", entry.name);
+            }
             for count in [2, 3, 10] {
-                let data = problem.dense();
                 let shares = shares(&data.shape(), count);
                 let models = workers(count, |exchange| {
                     let shard = Shard::window(&data, shares[exchange.rank()].clone());

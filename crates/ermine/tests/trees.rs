@@ -1,8 +1,8 @@
 //! Trees and ensembles: against recorded trees of scikit-learn, and properties that hold by definition.
 
 use ermine::{
-    AnyModel, Ctx, Data, Estimator, Feature, Output, Spec, Value, X,
-    core::rng::Stream,
+    AnyModel, Ctx, Data, Error, Estimator, Feature, Output, Result, Source, Spec, Value, X,
+    core::{ctx::workers, reduce::shares, rng::Stream, source::Shard},
     engine::{
         shap,
         tree::{Test, Tree},
@@ -309,4 +309,150 @@ fn pictures_show_names_and_escape_them() {
     assert!(dot.starts_with("digraph") && dot.matches("->").count() == 6, "{dot}");
     let words = picture::words(&model.tree, &names, true, &x[..3]);
     assert!(words.contains("because") && words.contains("the prediction is"), "{words}");
+}
+
+/// Rows on nine leaves of the merge tree: numbers with gaps and ties, few levels, more levels than bins.
+struct Spread {
+    x: Vec<f64>,
+    y: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+const SPREAD: usize = 70;
+
+impl Spread {
+    fn new() -> Spread {
+        let rows = 8 * 1024 + 300;
+        let mut rng = Stream::new(4, "workers", 0);
+        let (mut x, mut y, mut weights) = (vec![], vec![], vec![]);
+        for i in 0..rows {
+            let mut row: Vec<f64> = (0..SPREAD).map(|_| rng.normal()).collect();
+            // The rows of late workers differ from those of early ones.
+            row[1] = (3.0 * row[1]).round() + (i / 2000) as f64;
+            row[2] = rng.below(12) as f64;
+            row[3] = (rng.uniform() * rng.uniform() * 400.0).floor();
+            if rng.below(5) == 0 || i > 6000 {
+                row[4] = f64::NAN;
+            }
+            let level = row[2] % 3.0 + if row[4].is_nan() { 1.0 } else { row[4] };
+            y.push((10.0 * (row[0] + 0.3 * row[1] + level + 0.5 * rng.normal())).round() / 10.0);
+            weights.push([1.0, 0.3, 2.5, 0.0, 0.7][i % 5]);
+            x.extend(row);
+        }
+        Spread { x, y, weights }
+    }
+
+    fn data(&self) -> Data<'_> {
+        let mut features = vec![Feature::Number; SPREAD];
+        (features[2], features[3]) = (Feature::Category { levels: 12 }, Feature::Category { levels: 400 });
+        Data::new(X::dense(&self.x, SPREAD).unwrap()).features(features).unwrap()
+    }
+}
+
+/// What each of `count` workers makes of its part.
+fn on_workers<R: Send>(data: &Data, count: usize, work: impl Fn(&dyn Source, &Ctx) -> R + Sync) -> Vec<R> {
+    let shares = shares(&data.shape(), count);
+    workers(count, |exchange| {
+        let shard = Shard::window(data, shares[exchange.rank()].clone());
+        work(&shard, &ctx().with_exchange(exchange))
+    })
+}
+
+fn assert_same_on_workers(what: &str, data: &Data, fit: impl Fn(&dyn Source, &Ctx) -> Result<Vec<u8>> + Sync) {
+    let alone = fit(data, &ctx()).unwrap();
+    // With twelve workers some have no rows.
+    for count in [1, 2, 3, 4, 7, 12] {
+        let models = on_workers(data, count, |source, ctx| fit(source, ctx).unwrap());
+        assert!(models.iter().all(|model| *model == alone), "{what}: {count} workers come to another model");
+    }
+}
+
+#[test]
+fn workers_boost_to_the_bits_of_one() {
+    let spread = Spread::new();
+    let (plain, weighted) = (spread.data(), spread.data().weights(&spread.weights).unwrap());
+    let counts: Vec<f64> = spread.y.iter().map(|y| y.max(0.0).floor()).collect();
+    let codes = |classes: usize| -> Vec<u32> {
+        spread.y.iter().map(|y| (y + 1.0).clamp(0.0, (classes - 1) as f64) as u32).collect()
+    };
+    let (two, three) = (codes(2), codes(3));
+    let check = |what: &str, estimator: &dyn ermine::AnyEstimator, data: Data| {
+        assert_same_on_workers(what, &data, |source, ctx| Ok(estimator.fit(source, ctx)?.model.to_bytes()));
+    };
+    let (max_iter, max_leaf_nodes, max_bins) = (3, Some(12), 40);
+    let class = HistGradientBoostingClassifier { max_iter, max_leaf_nodes, max_bins, ..Default::default() };
+    let real = HistGradientBoostingRegressor { max_iter, max_leaf_nodes, max_bins, ..Default::default() };
+    let of = |loss| HistGradientBoostingRegressor { loss, ..real.clone() };
+
+    check("binary", &class, plain.clone().classes(&two, 2).unwrap());
+    let sampled = HistGradientBoostingClassifier { subsample: 0.6, max_features: 0.5, ..class.clone() };
+    check("softmax, weights, subsample", &sampled, weighted.clone().classes(&three, 3).unwrap());
+    let monotonic_cst = [vec![1, 1], vec![0; SPREAD - 2]].concat();
+    let interaction_cst = vec![vec![0, 1, 2], vec![1, 3, 4]];
+    let bound = HistGradientBoostingRegressor { monotonic_cst, interaction_cst, ..real.clone() };
+    check("squared, bounds, weights", &bound, weighted.clone().real(&spread.y).unwrap());
+    // Stops after a few rounds: held-out rows decide, and a tree of depth one counts no child.
+    let early = HistGradientBoostingRegressor {
+        early_stopping: EarlyStopping::Yes,
+        validation_fraction: 0.4,
+        n_iter_no_change: 2,
+        learning_rate: 1.5,
+        max_depth: Some(1),
+        max_iter: 50,
+        ..real.clone()
+    };
+    check("squared, early stopping", &early, plain.clone().real(&spread.y).unwrap());
+    let absolute = HistGradientBoostingRegressor { early_stopping: EarlyStopping::Yes, ..of(RealLoss::AbsoluteError) };
+    check("absolute, weights, early stopping", &absolute, weighted.clone().real(&spread.y).unwrap());
+    let quantile = HistGradientBoostingRegressor { quantile: 0.8, subsample: 0.6, ..of(RealLoss::Quantile) };
+    check("quantile, subsample", &quantile, plain.clone().real(&spread.y).unwrap());
+    check("poisson, weights", &of(RealLoss::Poisson), weighted.clone().real(&counts).unwrap());
+    // No worker draws a row: the first of all is taken.
+    let none = HistGradientBoostingRegressor { subsample: 1e-9, min_samples_leaf: 1, ..real.clone() };
+    check("no row drawn", &none, plain.clone().real(&spread.y).unwrap());
+
+    let data = weighted.classes(&three, 3).unwrap();
+    let half = HistGradientBoostingClassifier { max_iter: 1, ..class.clone() };
+    let whole = Estimator::fit(&class, &data, &ctx()).unwrap().model.to_bytes();
+    assert_same_on_workers("resumed", &data, |source, ctx| {
+        let begun = Estimator::fit(&half, source, ctx)?.model;
+        let resumed = Estimator::resume(&class, &begun, source, ctx)?.model.to_bytes();
+        assert!(resumed == whole, "going on is another fit");
+        Ok(resumed)
+    });
+}
+
+#[test]
+fn a_row_that_one_worker_cannot_take_stops_all() {
+    let mut spread = Spread::new();
+    spread.y.iter_mut().for_each(|y| *y = y.abs() + 0.1);
+    let messages = |spread: &Spread, loss: RealLoss| {
+        let boosting = HistGradientBoostingRegressor { loss, max_iter: 1, ..Default::default() };
+        let data = spread.data().real(&spread.y).unwrap();
+        on_workers(&data, 3, |source, ctx| Estimator::fit(&boosting, source, ctx).err().unwrap().to_string())
+    };
+    // The last worker holds row 7000; rows are named as they are numbered over all.
+    spread.y[7000] = 0.0;
+    for (rank, message) in messages(&spread, RealLoss::Gamma).iter().enumerate() {
+        assert!(message.contains("row 7000") && message.contains("gamma needs"), "{message}");
+        assert_eq!(message.starts_with("worker 2:"), rank != 2, "{message}");
+    }
+    spread.y.fill(0.0);
+    assert!(messages(&spread, RealLoss::Poisson).iter().all(|message| message.contains("above 0")));
+    spread.x[7000 * SPREAD + 7] = f64::INFINITY;
+    let messages = messages(&spread, RealLoss::SquaredError);
+    assert!(
+        messages.iter().all(|message| message.contains("row 7000") && message.contains("infinity")),
+        "{messages:?}"
+    );
+
+    spread.x[7000 * SPREAD + 7] = 0.0;
+    // Rows that begin or end inside a leaf of the merge tree would be summed in another order.
+    let data = spread.data().real(&spread.y).unwrap();
+    let errors = workers(2, |exchange| {
+        let held = [0..5000, 5000..spread.y.len()][exchange.rank()].clone();
+        let boosting = HistGradientBoostingRegressor::default();
+        Estimator::fit(&boosting, &Shard::window(&data, held), &ctx().with_exchange(exchange)).err()
+    });
+    assert!(errors.iter().all(|error| matches!(error, Some(Error::Shape { .. } | Error::Worker { .. }))), "{errors:?}");
 }

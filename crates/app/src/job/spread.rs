@@ -111,7 +111,7 @@ impl Job {
                 .hint("name a model with --model, or compare on a sample of the rows first"));
         }
         if let Some(spec) = &self.model
-            && let Passes::Memory(reason) = ermine::make(spec)?.info().passes
+            && let Some(reason) = ermine::make(spec)?.info().passes.needs_one_worker()
         {
             return Err(Error::NeedsMemory { model: ermine::entry(&spec.name)?.name.into(), reason: reason.into() }
                 .hint("fit it on one worker, or choose a model that is a sum over rows: see 'ermine models'"));

@@ -1,21 +1,33 @@
 //! Columns cut into at most 255 bins, for boosting: one byte a value, eight columns of a row side by side.
 //!
-//! A column with few distinct values gets a bin for each; others are cut at quantiles of up to 200,000 rows. Bin 255 holds what is
-//! missing. Eight columns together make one load serve eight histograms, which fit the first cache.
+//! A column with few distinct values gets a bin for each; others are cut at the quantiles of every s-th row, s = ceil(n / 200,000).
+//! Bin 255 holds what is missing. Eight columns together make one load serve eight histograms, which fit the first cache.
+//!
+//! Several workers have the bins of one: n and the numbers of rows go over all of them. Each worker cuts an equal share of the columns, for
+//! which the others send it their sampled values and their counts of levels, and everyone receives the cuts.
 
 use crate::{
     Ctx, Feature, Result, X,
+    core::{
+        Batch,
+        ctx::{Exchange, deal, together},
+    },
     engine::{
-        columns::{check, column},
+        as_bytes,
+        columns::column,
         tree::{kinds, level},
     },
 };
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 pub const MISSING: u8 = 255;
 /// Columns that lie side by side.
 pub const GROUP: usize = 8;
 const SAMPLE: usize = 200_000;
+/// Columns that a worker cuts at a time: samples of 50 MB are under way.
+const TOGETHER: usize = 32;
 
 pub struct Bins {
     pub rows: usize,
@@ -26,6 +38,7 @@ pub struct Bins {
 }
 
 /// How a column becomes bins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Map {
     pub feature: Feature,
     /// Bins of what is not missing.
@@ -38,27 +51,73 @@ pub struct Map {
     pub missing: bool,
 }
 
-impl Map {
-    fn new(column: &[f64], feature: Feature, most: usize) -> Map {
-        let missing = column.iter().any(|value| value.is_nan());
-        let step = column.len().div_ceil(SAMPLE).max(1);
-        let sample = column.iter().step_by(step).copied();
-        if let Feature::Category { levels } = feature {
-            let mut counts = vec![0usize; levels as usize];
-            let known = |value: f64| level(value).filter(|level| *level < levels as usize);
-            column.iter().filter_map(|&value| known(value)).for_each(|level| counts[level] += 1);
-            let mut kept: Vec<usize> = (0..counts.len()).filter(|&level| counts[level] > 0).collect();
-            // Rare levels of a column with very many count as missing.
-            kept.sort_by(|&a, &b| counts[b].cmp(&counts[a]).then(a.cmp(&b)));
-            kept.truncate(most);
-            kept.sort_unstable();
-            let mut by_level = vec![MISSING; levels as usize];
-            kept.iter().enumerate().for_each(|(bin, &level)| by_level[level] = bin as u8);
-            let missing = column.iter().any(|&value| known(value).is_none_or(|level| by_level[level] == MISSING));
-            let levels = kept.iter().map(|&level| level as u32).collect::<Vec<_>>();
-            return Map { feature, bins: levels.len().max(1), edges: vec![], levels, by_level, missing };
+/// What the bins of a column are made from.
+#[derive(Serialize, Deserialize)]
+enum Tally {
+    Number {
+        /// Every s-th row, where it has a value.
+        #[serde(with = "as_bytes")]
+        sample: Vec<f64>,
+        missing: bool,
+    },
+    /// Rows of each level, and of none.
+    Category { counts: Vec<u64>, unknown: u64 },
+}
+
+impl Tally {
+    /// `column` holds row `first` and those after it; every `step`-th row of all is sampled.
+    fn new(column: &[f64], feature: Feature, first: usize, step: usize) -> Tally {
+        match feature {
+            Feature::Number => {
+                let sample = column.iter().skip(first.next_multiple_of(step) - first).step_by(step);
+                Tally::Number {
+                    sample: sample.copied().filter(|value| !value.is_nan()).collect(),
+                    missing: column.iter().any(|value| value.is_nan()),
+                }
+            }
+            Feature::Category { levels } => {
+                let (mut counts, mut unknown) = (vec![0; levels as usize], 0);
+                for &value in column {
+                    *level(value).and_then(|level| counts.get_mut(level)).unwrap_or(&mut unknown) += 1;
+                }
+                Tally::Category { counts, unknown }
+            }
         }
-        let mut sorted: Vec<f64> = sample.filter(|value| !value.is_nan()).collect();
+    }
+
+    /// Adds the rows of another worker. Their order does not matter: samples are sorted.
+    fn add(&mut self, other: Tally) {
+        match (self, other) {
+            (Tally::Number { sample, missing }, Tally::Number { sample: more, missing: also }) => {
+                sample.extend(more);
+                *missing |= also;
+            }
+            (Tally::Category { counts, unknown }, Tally::Category { counts: more, unknown: also }) => {
+                counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+                *unknown += also;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Map {
+    fn new(tally: Tally, feature: Feature, most: usize) -> Map {
+        let (mut sorted, missing) = match tally {
+            Tally::Number { sample, missing } => (sample, missing),
+            Tally::Category { counts, unknown } => {
+                let mut kept: Vec<usize> = (0..counts.len()).filter(|&level| counts[level] > 0).collect();
+                // Rare levels of a column with very many count as missing.
+                let missing = unknown > 0 || kept.len() > most;
+                kept.sort_by(|&a, &b| counts[b].cmp(&counts[a]).then(a.cmp(&b)));
+                kept.truncate(most);
+                kept.sort_unstable();
+                let mut by_level = vec![MISSING; counts.len()];
+                kept.iter().enumerate().for_each(|(bin, &level)| by_level[level] = bin as u8);
+                let levels = kept.iter().map(|&level| level as u32).collect::<Vec<_>>();
+                return Map { feature, bins: levels.len().max(1), edges: vec![], levels, by_level, missing };
+            }
+        };
         sorted.sort_unstable_by(f64::total_cmp);
         let mut distinct = sorted.clone();
         distinct.dedup();
@@ -92,26 +151,61 @@ impl Map {
         }
     }
 
+    /// The levels of a category that were too rare for a bin, or never seen.
+    pub fn without_bin(&self) -> impl Iterator<Item = usize> {
+        (0..self.by_level.len()).filter(|&level| self.by_level[level] == MISSING)
+    }
+
     /// The largest number of bin `bin`; infinity for the last.
     pub fn edge(&self, bin: usize) -> f64 {
         self.edges.get(bin).copied().unwrap_or(f64::INFINITY)
     }
 }
 
+/// The columns that a worker cuts, and searches for splits.
+pub fn columns_of(exchange: &dyn Exchange, rank: usize, cols: usize) -> Range<usize> {
+    rank * cols / exchange.size()..(rank + 1) * cols / exchange.size()
+}
+
+/// `tally` gives what this worker's rows say of a column.
+fn maps(ctx: &Ctx, kinds: &[Feature], most: usize, tally: impl Fn(usize) -> Tally + Sync) -> Result<Vec<Map>> {
+    let (exchange, cols) = (ctx.exchange(), kinds.len());
+    if exchange.size() == 1 {
+        // One column after the other: the samples of all would take more memory than their bins.
+        return ctx.map(cols, |j| {
+            ctx.check()?;
+            Ok(Map::new(tally(j), kinds[j], most))
+        });
+    }
+    let everyones: Vec<Range<usize>> = (0..exchange.size()).map(|rank| columns_of(exchange, rank, cols)).collect();
+    let own = &everyones[exchange.rank()];
+    let mut maps = Vec::new();
+    for from in (0..cols.div_ceil(exchange.size())).step_by(TOGETHER) {
+        let some = |columns: &Range<usize>| {
+            let start = (columns.start + from).min(columns.end);
+            start..(start + TOGETHER).min(columns.end)
+        };
+        let tallies = |columns| ctx.install(|| some(columns).into_par_iter().map(&tally).collect::<Vec<_>>());
+        let mut parts = deal(exchange, everyones.iter().map(tallies).collect())?.into_iter();
+        let mut whole = parts.next().unwrap_or_default();
+        for part in parts {
+            whole.iter_mut().zip(part).for_each(|(whole, part)| whole.add(part));
+        }
+        let whole = whole.into_par_iter().zip(some(own));
+        maps.extend(ctx.install(|| whole.map(|(tally, j)| Map::new(tally, kinds[j], most)).collect::<Vec<_>>()));
+    }
+    Ok(together(exchange, ctx.check().map(|()| maps))?.into_iter().flatten().collect())
+}
+
 impl Bins {
-    pub fn new(ctx: &Ctx, x: &X, features: &[Feature], most: usize) -> Result<Bins> {
-        check(x)?;
-        let (rows, cols) = (x.rows(), x.cols());
+    /// `batch` is this worker's part of `total` rows, without infinite values.
+    pub fn new(ctx: &Ctx, batch: &Batch, total: usize, features: &[Feature], most: usize) -> Result<Bins> {
+        let (x, rows, cols) = (&batch.x, batch.rows(), batch.x.cols());
         let kinds = kinds(features, cols);
-        let (groups, maps) = ctx.install(|| {
-            let maps = (0..cols)
-                .into_par_iter()
-                .map(|j| {
-                    ctx.check()?;
-                    Ok(Map::new(&column(x, j), kinds[j], most))
-                })
-                .collect::<Result<Vec<Map>>>()?;
-            let groups = (0..cols.div_ceil(GROUP))
+        let step = total.div_ceil(SAMPLE).max(1);
+        let maps = maps(ctx, &kinds, most, |j| Tally::new(&column(x, j), kinds[j], batch.first, step))?;
+        let groups = ctx.install(|| {
+            (0..cols.div_ceil(GROUP))
                 .into_par_iter()
                 .map(|g| {
                     ctx.check()?;
@@ -134,14 +228,61 @@ impl Bins {
                     }
                     Ok(group)
                 })
-                .collect::<Result<Vec<_>>>()?;
-            Ok((groups, maps))
-        })?;
-        Ok(Bins { rows, cols, groups, maps })
+                .collect::<Result<Vec<_>>>()
+        });
+        // One that was stopped here stops the others.
+        together(ctx.exchange(), groups.as_ref().map(drop).map_err(Clone::clone))?;
+        Ok(Bins { rows, cols, groups: groups?, maps })
     }
 
     #[inline]
     pub fn bin(&self, row: usize, column: usize) -> u8 {
         self.groups[column / GROUP][row][column % GROUP]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Data, Source,
+        core::{ctx::workers, reduce::shares, rng::Stream, source::Shard},
+    };
+
+    /// More rows than the sample, so that every third is looked at, and workers whose first row is none of them.
+    #[test]
+    fn workers_cut_the_bins_of_one() {
+        let (rows, cols) = (450_001, 5);
+        let mut rng = Stream::new(8, "bins", 0);
+        let mut x = Vec::with_capacity(rows * cols);
+        for i in 0..rows {
+            let number = rng.normal() + (i as f64 / 1e5);
+            let gap = if i > 420_000 { f64::NAN } else { number * number };
+            // Most of these levels have no bin of their own; one level appears late.
+            let many = (rng.uniform() * rng.uniform() * 600.0).floor();
+            let few = if i == 440_000 { 9.0 } else { rng.below(4) as f64 };
+            x.extend([number, gap, rng.below(30) as f64, many, few]);
+        }
+        let mut features = vec![Feature::Number; 3];
+        features.extend([Feature::Category { levels: 600 }, Feature::Category { levels: 10 }]);
+        let data = Data::new(X::dense(&x, cols).unwrap());
+        let ctx = Ctx::new(0).with_threads(2);
+        let one = Bins::new(&ctx, &data.batch(), rows, &features, 200).unwrap();
+        assert_eq!(one.maps.iter().map(|map| map.bins).collect::<Vec<_>>(), [200, 200, 30, 200, 5]);
+        assert_eq!(one.maps.iter().map(|map| map.missing).collect::<Vec<_>>(), [false, true, false, true, false]);
+        // More workers than columns, too.
+        for count in [2, 3, 7] {
+            let shares = shares(&data.shape(), count);
+            let parts = workers(count, |exchange| {
+                let shard = Shard::window(&data, shares[exchange.rank()].clone());
+                let ctx = ctx.clone().with_exchange(exchange);
+                Bins::new(&ctx, &shard.memory().unwrap(), rows, &features, 200).unwrap()
+            });
+            assert!(parts.iter().all(|part| part.maps == one.maps), "{count} workers");
+            for (g, group) in one.groups.iter().enumerate() {
+                let joined = parts.iter().flat_map(|part| &part.groups[g]);
+                assert!(joined.eq(group), "{count} workers: other bytes in group {g}");
+            }
+        }
     }
 }

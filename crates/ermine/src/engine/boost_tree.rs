@@ -1,27 +1,35 @@
 //! One tree of a boosting: grown leaf by leaf on histograms of gradients.
 //!
-//! Gradients and Hessians are rounded to fixed point, about 30 and 20 bits, before they are summed. Sums of integers are exact in any order,
+//! Gradients and Hessians are rounded to fixed point, 30 and 20 bits, before they are summed. Sums of integers are exact in any order,
 //! so a histogram may be cut into any pieces and a child's histogram taken from its parent's without losing a bit: the tree is the same for
-//! any number of threads. A bin keeps the gradient in one word, Hessian and row count together in another.
+//! any number of threads and workers. A bin keeps the gradient in one word, Hessian and row count together in another, for which
+//! Hessians of more than 2^21 rows give up two bits with every doubling: 8 are left at 10^8 rows.
 //!
 //! The gain of a split is G_l^2/(H_l+L) + G_r^2/(H_r+L) - G^2/(H+L) (Friedman 2001; Chen and Guestrin 2016). Only the smaller child
 //! of a split is counted. Categories are ordered by gradient over Hessian. Monotone columns forbid splits that turn the wrong way and
 //! bound the values below (LightGBM's and scikit-learn's basic method).
+//!
+//! Several workers grow one tree, each on its own rows (LightGBM's data-parallel learner, Ke et al. 2017). A worker searches the
+//! columns that it owns: the others send it their counts of these, and all hear everyone's best split. So a counted node brings to each
+//! of N workers 16 bytes for every bin of its 1/N of the columns from N - 1 others, which is less than one whole histogram.
 
 use crate::{
-    Ctx, Feature, Result,
-    core::{kernel, rng},
+    Ctx, Error, Feature, Result,
+    core::{ctx::together, kernel, rng},
     engine::{
-        bins::{Bins, GROUP, MISSING},
+        bins::{Bins, GROUP, MISSING, columns_of},
         tree::{Draft, DraftNode, Split, Test},
     },
 };
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Gradient, and Hessian with the count in its low bits.
 type Cell = [i64; 2];
 const WIDTH: usize = 256;
+/// No more rows than this on all workers: beyond, a Hessian would be left without bits.
+pub const MOST_ROWS: usize = 1 << 30;
 
 pub struct Options<'a> {
     pub max_leaves: usize,
@@ -47,14 +55,21 @@ pub struct Gradients {
     shift: u32,
 }
 
+/// The larger gradient and the larger Hessian.
+pub fn larger(a: [f32; 2], b: [f32; 2]) -> [f32; 2] {
+    [a[0].max(b[0]), a[1].max(b[1])]
+}
+
 impl Gradients {
-    /// `floats` holds gradient and Hessian of each row.
-    pub fn new(floats: &[[f32; 2]], cells: Vec<[i32; 2]>) -> Gradients {
-        let largest = floats
-            .par_chunks(1 << 14)
-            .map(|part| part.iter().fold([0f32; 2], |[g, h], cell| [g.max(cell[0].abs()), h.max(cell[1])]))
-            .reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
-        let shift = usize::BITS - floats.len().leading_zeros();
+    /// The largest gradient, whatever its sign, and the largest Hessian: they set the units.
+    pub fn largest(floats: &[[f32; 2]]) -> [f32; 2] {
+        let part = |part: &[[f32; 2]]| part.iter().fold([0.0; 2], |most, [g, h]| larger(most, [g.abs(), *h]));
+        floats.par_chunks(1 << 14).map(part).reduce(|| [0.0; 2], larger)
+    }
+
+    /// `floats` holds gradient and Hessian of each row, none above `largest`; there are `total` rows on all workers.
+    pub fn new(floats: &[[f32; 2]], largest: [f32; 2], total: usize, cells: Vec<[i32; 2]>) -> Gradients {
+        let shift = usize::BITS - total.leading_zeros();
         let bits = (62 - 2 * shift as i32).clamp(1, 20);
         let unit = |largest: f32, bits: i32| match largest > 0.0 {
             true => f64::from(largest) / f64::from(bits).exp2(),
@@ -109,7 +124,7 @@ struct Candidate {
     best: Option<Best>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Best {
     gain: f64,
     feature: usize,
@@ -130,13 +145,12 @@ pub struct Grower<'a> {
 const CHUNK: usize = 1 << 15;
 
 impl Grower<'_> {
-    /// Grows a tree on `rows`, which end up in the order of the leaves. Values of nodes are the unshrunk Newton steps.
+    /// Grows a tree on this worker's `rows`, which end up side by side for each leaf. The leaves, in an order that is the same for all
+    /// workers, may lack rows of this one. Values of nodes are the unshrunk Newton steps.
     pub fn grow(&self, gradients: &Gradients, rows: &mut [u32], spare: &mut Vec<u32>) -> Result<(Draft, Vec<Leaf>)> {
-        self.ctx.check()?;
         let mut draft = Draft { outputs: 1, ..Draft::default() };
-        let histogram = self.build(gradients, rows);
-        let width = self.bins.maps[0].bins;
-        let total = (0..width).chain([MISSING as usize]).fold([0; 2], |sum, bin| add(sum, histogram[bin]));
+        let mut histogram = self.ctx.install(|| self.build(gradients, rows));
+        let total = self.merge(&mut histogram)?;
         let root = Candidate {
             node: 0,
             rows: 0..rows.len(),
@@ -149,7 +163,7 @@ impl Grower<'_> {
         };
         self.push(&mut draft, gradients, &root);
         let mut open = vec![root];
-        self.search(gradients, &mut open[..]);
+        self.search(gradients, &mut open[..])?;
         while open.len() < self.options.max_leaves {
             let gain = |candidate: &Candidate| candidate.best.as_ref().map_or(0.0, |best| best.gain);
             let mut at = 0;
@@ -162,11 +176,10 @@ impl Grower<'_> {
                 break;
             }
             let parent = open.swap_remove(at);
-            let mut children = self.split(&mut draft, gradients, parent, rows, spare);
-            self.search(gradients, &mut children);
+            let mut children = self.split(&mut draft, gradients, parent, rows, spare)?;
+            self.search(gradients, &mut children)?;
             open.extend(children);
         }
-        open.sort_by_key(|leaf| leaf.rows.start);
         let leaves = open.into_iter().map(|leaf| Leaf { rows: leaf.rows, node: leaf.node }).collect();
         Ok((draft, leaves))
     }
@@ -194,6 +207,7 @@ impl Grower<'_> {
         g * GROUP..((g + 1) * GROUP).min(self.bins.cols)
     }
 
+    /// Counts this worker's rows of a node.
     fn build(&self, gradients: &Gradients, rows: &[u32]) -> Vec<Cell> {
         let mut histogram = vec![[0; 2]; self.bins.cols * WIDTH];
         // A run of rows in their order needs no looking up; the gradients of others are gathered once for all groups.
@@ -243,6 +257,45 @@ impl Grower<'_> {
         histogram
     }
 
+    /// The bins of a column that rows fall into.
+    fn used(&self, column: usize) -> impl Iterator<Item = usize> {
+        let map = &self.bins.maps[column];
+        (0..map.bins).chain(map.missing.then_some(MISSING as usize)).map(move |bin| column * WIDTH + bin)
+    }
+
+    /// Adds what the others counted of the same node, to the columns that this worker owns. Returns the sum over the node.
+    fn merge(&self, histogram: &mut [Cell]) -> Result<Cell> {
+        let mut total = self.used(0).fold([0; 2], |sum, bin| add(sum, histogram[bin]));
+        let (exchange, cols) = (self.ctx.exchange(), self.bins.cols);
+        if exchange.size() == 1 {
+            return Ok(total);
+        }
+        let used = |rank: usize| columns_of(exchange, rank, cols).flat_map(|column| self.used(column));
+        let pack = |rank: usize| {
+            let mut bytes =
+                Vec::with_capacity((columns_of(exchange, rank, cols).len() * WIDTH + 1) * size_of::<Cell>());
+            for [g, h] in [total].into_iter().chain(used(rank).map(|bin| histogram[bin])) {
+                bytes.extend_from_slice(&g.to_le_bytes());
+                bytes.extend_from_slice(&h.to_le_bytes());
+            }
+            bytes
+        };
+        // What stays here is not packed.
+        let to = |rank: usize| if rank == exchange.rank() { Vec::new() } else { pack(rank) };
+        let received = exchange.all_to_all((0..exchange.size()).map(to).collect())?;
+        let own: Vec<usize> = used(exchange.rank()).collect();
+        for (rank, bytes) in received.iter().enumerate().filter(|(rank, _)| *rank != exchange.rank()) {
+            let (words, _) = bytes.as_chunks::<8>();
+            let mut cells = words.as_chunks::<2>().0.iter().map(|cell| cell.map(i64::from_le_bytes));
+            if bytes.len() != (own.len() + 1) * size_of::<Cell>() {
+                return Err(Error::Worker { rank, message: "it counted other columns".into() });
+            }
+            total = cells.next().map_or(total, |more| add(total, more));
+            own.iter().zip(cells).for_each(|(&bin, more)| histogram[bin] = add(histogram[bin], more));
+        }
+        Ok(total)
+    }
+
     fn split(
         &self,
         draft: &mut Draft,
@@ -250,14 +303,15 @@ impl Grower<'_> {
         parent: Candidate,
         rows: &mut [u32],
         spare: &mut Vec<u32>,
-    ) -> Vec<Candidate> {
-        let Some(best) = parent.best else { return vec![] };
+    ) -> Result<Vec<Candidate>> {
+        let Some(best) = parent.best else { return Ok(vec![]) };
         let group = &self.bins.groups[best.feature / GROUP];
         let j = best.feature % GROUP;
-        let left_rows = partition(&mut rows[parent.rows.clone()], spare, |row| {
+        let goes_left = |row: u32| {
             let bin = group[row as usize][j];
             best.left[(bin >> 6) as usize] >> (bin & 63) & 1 == 1
-        });
+        };
+        let left_rows = self.ctx.install(|| partition(&mut rows[parent.rows.clone()], spare, goes_left));
         let cut = parent.rows.start + left_rows;
         let monotone = self.options.monotone.get(best.feature).copied().unwrap_or(0);
         let (low, high) = parent.bounds;
@@ -291,51 +345,51 @@ impl Grower<'_> {
         // The last children of a full tree are never split, so they need no histogram.
         let full = draft.nodes.len() / 2 + 1 >= self.options.max_leaves || left.depth >= self.options.max_depth;
         if !full {
-            let (small, large) =
-                if left.rows.len() <= right.rows.len() { (&mut left, &mut right) } else { (&mut right, &mut left) };
-            small.histogram = self.build(gradients, &rows[small.rows.clone()]);
+            // The smaller one of all workers' rows.
+            let left_is_small = gradients.open(left.total).rows <= gradients.open(right.total).rows;
+            let (small, large) = if left_is_small { (&mut left, &mut right) } else { (&mut right, &mut left) };
+            small.histogram = self.ctx.install(|| self.build(gradients, &rows[small.rows.clone()]));
+            self.merge(&mut small.histogram)?;
             large.histogram = parent.histogram;
-            large.histogram.par_chunks_mut(GROUP * WIDTH).zip(small.histogram.par_chunks(GROUP * WIDTH)).for_each(
-                |(large, small)| {
-                    large.iter_mut().zip(small).for_each(|(large, small)| {
-                        large[0] -= small[0];
-                        large[1] -= small[1];
-                    });
-                },
-            );
+            let pairs = large.histogram.par_chunks_mut(GROUP * WIDTH).zip(small.histogram.par_chunks(GROUP * WIDTH));
+            let subtract = |(large, small): (&mut [Cell], &[Cell])| {
+                large.iter_mut().zip(small).for_each(|(large, small)| {
+                    large[0] -= small[0];
+                    large[1] -= small[1];
+                });
+            };
+            self.ctx.install(|| pairs.for_each(subtract));
         }
-        vec![left, right]
+        Ok(vec![left, right])
     }
 
-    /// The best split of each candidate that has a histogram.
-    fn search(&self, gradients: &Gradients, candidates: &mut [Candidate]) {
-        let groups = self.bins.groups.len();
+    /// The best split of each candidate that has a histogram. Of equal ones the first column's is taken.
+    fn search(&self, gradients: &Gradients, candidates: &mut [Candidate]) -> Result<()> {
         let tasks: Vec<(usize, usize)> = (0..candidates.len())
             .filter(|&c| !candidates[c].histogram.is_empty() && candidates[c].total[1] != 0)
-            .flat_map(|c| (0..groups).map(move |g| (c, g)))
+            .flat_map(|c| (0..self.bins.groups.len()).map(move |g| (c, g)))
             .collect();
-        let found: Vec<Option<Best>> = tasks
-            .par_iter()
-            .map(|&(c, g)| {
-                let mut best: Option<Best> = None;
-                for feature in self.group_of(g).filter(|&feature| self.allowed(&candidates[c], feature)) {
-                    if let Some(found) = self.feature(gradients, &candidates[c], feature)
-                        && best.as_ref().is_none_or(|best| found.gain > best.gain)
-                    {
-                        best = Some(found);
-                    }
-                }
-                best
-            })
-            .collect();
-        for ((c, _), found) in tasks.into_iter().zip(found) {
-            let best = &mut candidates[c].best;
-            if let Some(found) = found
-                && best.as_ref().is_none_or(|best| found.gain > best.gain)
-            {
-                *best = Some(found);
-            }
+        if tasks.is_empty() {
+            return Ok(());
         }
+        let exchange = self.ctx.exchange();
+        let own = columns_of(exchange, exchange.rank(), self.bins.cols);
+        let task = |&(c, g): &(usize, usize)| {
+            let columns = self.group_of(g).filter(|feature| own.contains(feature));
+            let allowed = columns.filter(|&feature| self.allowed(&candidates[c], feature));
+            let best =
+                allowed.fold(None, |best, feature| better(best, self.feature(gradients, &candidates[c], feature)));
+            (c, best)
+        };
+        let found: Vec<(usize, Option<Best>)> = self.ctx.install(|| tasks.par_iter().map(task).collect());
+        let mut mine: Vec<Option<Best>> = vec![None; candidates.len()];
+        found.into_iter().for_each(|(c, found)| mine[c] = better(mine[c].take(), found));
+        // Workers own columns in the order of their ranks.
+        for found in together(exchange, self.ctx.check().map(|()| mine))? {
+            let found = candidates.iter_mut().zip(found);
+            found.for_each(|(candidate, found)| candidate.best = better(candidate.best.take(), found));
+        }
+        Ok(())
     }
 
     fn allowed(&self, candidate: &Candidate, feature: usize) -> bool {
@@ -421,14 +475,23 @@ impl Grower<'_> {
             Feature::Number => Test::AtMost(map.edge(at)),
             Feature::Category { levels } => {
                 let mut set = vec![0u64; (levels as usize).div_ceil(64)];
-                for &bin in &order[..=at] {
-                    let level = map.levels[bin] as usize;
+                let binned = order[..=at].iter().map(|&bin| map.levels[bin] as usize);
+                // A level without a bin was counted as missing.
+                for level in binned.chain(map.without_bin().filter(|_| missing_left)) {
                     set[level / 64] |= 1 << (level % 64);
                 }
                 Test::Among(set.into())
             }
         };
         Some(Best { gain, feature, left, test, missing_left, sums, middle })
+    }
+}
+
+/// The split of more gain; the first of equal ones.
+fn better(first: Option<Best>, second: Option<Best>) -> Option<Best> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(if second.gain > first.gain { second } else { first }),
+        (first, second) => first.or(second),
     }
 }
 

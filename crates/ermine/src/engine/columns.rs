@@ -47,7 +47,7 @@ impl Columns {
         if rows >= u32::MAX as usize {
             return Err(Error::Unsupported(format!("a tree takes fewer than {} rows", u32::MAX)));
         }
-        check(x)?;
+        check(x, 0)?;
         let kinds = kinds(features, cols);
         let columns = ctx.install(|| {
             (0..cols)
@@ -88,8 +88,8 @@ pub fn column(x: &X, j: usize) -> Vec<f64> {
     }
 }
 
-/// Missing values are welcome, infinite ones have no midpoints.
-pub fn check(x: &X) -> Result<()> {
+/// Missing values are welcome, infinite ones have no midpoints. The rows are `first` and those after it.
+pub fn check(x: &X, first: usize) -> Result<()> {
     let stored = match x {
         X::Dense(dense) => dense.values,
         X::Sparse(sparse) => sparse.values,
@@ -106,7 +106,7 @@ pub fn check(x: &X) -> Result<()> {
         });
         if let Some(j) = found {
             let problem = "the value is infinity, and trees need finite numbers or NaN for missing ones";
-            return Err(Error::value(i, j, problem));
+            return Err(Error::value(first + i, j, problem));
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Shared by models and never registered: losses, families and solvers.
 
+pub mod as_bytes;
 pub mod bins;
 pub mod block_cholesky;
 pub mod boost_tree;

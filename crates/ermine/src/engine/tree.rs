@@ -53,7 +53,7 @@ pub struct Split {
 }
 
 /// What sends a row to the left.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Test {
     /// x <= threshold
     AtMost(f64),

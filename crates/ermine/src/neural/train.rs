@@ -13,7 +13,7 @@
 
 use super::{
     model::NeuralModel,
-    network::{Activation, Dropout, Head, Init, Network, Rows, Space, TAIL, as_bytes},
+    network::{Activation, Dropout, Head, Init, Network, Rows, Space, TAIL},
     optimiser::{Rule, Schedule, Solver, Step},
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
         rng,
         source::Buffers,
     },
-    engine::lbfgs,
+    engine::{as_bytes, lbfgs},
 };
 use serde::{Deserialize, Serialize};
 use std::{

@@ -5,30 +5,37 @@
 //! held-out rows may stop the growth. With absolute error and quantiles the leaves are set to the quantile of their residuals.
 //!
 //! Cost O(rounds x rows x columns), half of the rows of a split being counted. Bins are cut once from the training rows.
+//!
+//! Several workers make the trees of one, bit by bit, each with its own rows in memory: what a tree depends on is either drawn by the number
+//! of a row among all, or the largest of some numbers, or a sum. Histograms are exact sums; means and losses are summed leaf by leaf of the
+//! fixed tree of [`merge_units`]. Quantiles of residuals are no sums: where the loss asks for them every residual travels, see `quantiles`.
 
-use super::{
-    boost_loss::{Loss, weighted_quantile},
-    decision_tree::REASON,
-};
+use super::boost_loss::{Loss, weighted_quantile};
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Stop, Target, Task,
     Value, X,
     core::{
-        Batch, choice,
-        ctx::Progress,
+        Batch, TargetKind, choice,
+        ctx::{Progress, deal, together},
         kernel,
         model::Property,
         param::{Field, Form, Range, above, above_to, at_least, between, linear, log, within},
-        params, rng,
+        params,
+        reduce::{held_leaves, leaf_rows, merge_units},
+        rng,
     },
     engine::{
+        as_bytes,
         bins::Bins,
-        boost_tree::{Gradients, Grower, Leaf, Options},
+        boost_tree::{Gradients, Grower, Leaf, MOST_ROWS, Options, larger},
+        columns,
         tree::{Block, Draft, Tree, check_trees, first_largest},
     },
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+const REASON: &str = "every tree goes over the binned rows many times";
 
 choice! {
     /// What is minimised.
@@ -156,13 +163,12 @@ macro_rules! boosting {
                     Property::WeightIsRepetition,
                     "bins are quantiles of the rows and min_samples_leaf counts rows, whatever they weigh",
                 )],
-                ..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Memory(REASON))
+                ..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Shares(REASON))
             };
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
-                let loss: fn(&Self, &Target) -> Loss = $of;
-                let target = data.in_memory(Self::NAME, REASON)?.y;
-                self.settings().fit(loss(self, &target), None, data, ctx)
+                let loss: fn(&Self, TargetKind) -> Loss = $of;
+                self.settings().fit(loss(self, data.shape().target), None, data, ctx)
             }
 
             fn resume(&self, model: &BoostingModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
@@ -177,7 +183,7 @@ boosting!(
     "Boosted trees on binned columns for classes: usually the most accurate model for tables, and fast on many rows. Takes categories and missing values as they are.",
     ClassLoss = ClassLoss::LogLoss,
     Task::Classification,
-    |_, target| if matches!(target, Target::Class { classes: 2, .. }) { Loss::Binary } else { Loss::Softmax },
+    |_, target| if target == TargetKind::Class(2) { Loss::Binary } else { Loss::Softmax },
     {}
 );
 boosting!(
@@ -216,7 +222,7 @@ struct Settings<'a> {
     tol: f64,
 }
 
-/// Rows of one parallel piece; sums of floats run over whole pieces in their order.
+/// Rows of one parallel piece.
 const PIECE: usize = 1 << 13;
 
 impl Settings<'_> {
@@ -241,6 +247,7 @@ impl Settings<'_> {
         if let Some(column) = self.interactions.iter().flatten().find(|column| **column >= cols) {
             return Err(refused("interaction_cst", column.to_string(), format!("columns below {cols}")));
         }
+        columns::check(&batch.x, batch.first)?;
         let y = batch.y.real();
         let bad = match loss {
             Loss::Gamma => y.iter().position(|y| *y <= 0.0).map(|i| (i, "gamma needs a target above 0")),
@@ -248,10 +255,7 @@ impl Settings<'_> {
             _ => None,
         };
         if let Some((i, need)) = bad {
-            return Err(Error::value(i, None, format!("the target is {}, but {need}", y[i])));
-        }
-        if loss == Loss::Poisson && y.iter().all(|y| *y == 0.0) {
-            return Err(Error::Data(format!("{}: poisson needs a target with a value above 0", self.name)));
+            return Err(Error::value(batch.first + i, None, format!("the target is {}, but {need}", y[i])));
         }
         Ok(())
     }
@@ -263,29 +267,70 @@ impl Settings<'_> {
         data: &dyn Source,
         ctx: &Ctx,
     ) -> Result<Fit<BoostingModel>> {
-        let batch = data.in_memory(self.name, REASON)?;
-        ctx.check()?;
-        self.check(loss, &batch)?;
-        let n = batch.rows();
+        let batch = data.share_in_memory(self.name, REASON)?;
+        let (shape, exchange) = (data.shape(), ctx.exchange());
+        if shape.rows >= MOST_ROWS {
+            return Err(Error::Unsupported(format!("{} takes fewer than {MOST_ROWS} rows", self.name)));
+        }
         let early = match self.early_stopping {
-            EarlyStopping::Auto => n > 10_000,
+            EarlyStopping::Auto => shape.rows > 10_000,
             EarlyStopping::Yes => true,
             EarlyStopping::No => false,
         };
-        let drawn = |row: usize| rng::unit(rng::key(ctx.seed, "validation", row as u64)) < self.validation_fraction;
-        let positive = |row: usize| batch.weight(row) > 0.0;
-        let held_out: Vec<u32> =
-            (0..n).filter(|&row| early && drawn(row) && positive(row)).map(|row| row as u32).collect();
-        let train: Vec<u32> =
-            (0..n).filter(|&row| !(early && drawn(row)) && positive(row)).map(|row| row as u32).collect();
-        if train.is_empty() {
+        let drawn = |row: u32| {
+            let of_all = batch.first as u64 + u64::from(row);
+            early && rng::unit(rng::key(ctx.seed, "validation", of_all)) < self.validation_fraction
+        };
+        let weighty = (0..batch.rows() as u32).filter(|&row| batch.weight(row as usize) > 0.0);
+        let (held_out, train): (Vec<u32>, Vec<u32>) = weighty.partition(|&row| drawn(row));
+
+        let leaves =
+            ctx.check().and_then(|()| self.check(loss, &batch)).and_then(|()| held_leaves(&shape, &data.held()));
+        let any_above_0 = batch.y.real().iter().any(|y| *y > 0.0);
+        let mine = leaves.as_ref().map(|_| Part { train: train.len(), held_out: held_out.len(), any_above_0 });
+        let parts = together(exchange, mine.map_err(Clone::clone))?;
+        if loss == Loss::Poisson && !parts.iter().any(|part| part.any_above_0) {
+            return Err(Error::Data(format!("{}: poisson needs a target with a value above 0", self.name)));
+        }
+        let all = All {
+            rows: shape.rows,
+            train: parts.iter().map(|part| part.train).sum(),
+            held_out: parts.iter().map(|part| part.held_out).sum(),
+            first: parts.iter().position(|part| part.train > 0) == Some(exchange.rank()),
+            leaf: leaf_rows(&shape),
+            leaves: leaves?,
+        };
+        if all.train == 0 {
             return Err(Error::Data(format!("{}: early stopping leaves no row to learn from", self.name)));
         }
-        let bins = Bins::new(ctx, &batch.x, data.features(), self.max_bins)?;
-        ctx.install(|| Boosting { settings: self, loss, batch, bins, train, held_out, ctx }.run(from))
+        let bins = Bins::new(ctx, &batch, shape.rows, data.features(), self.max_bins)?;
+        let boosting = Boosting { settings: self, loss, batch, bins, train, held_out, all, ctx };
+        // Workers that are threads of one process share its pool, and would wait in it for each other.
+        if exchange.size() == 1 { ctx.install(|| boosting.run(from)) } else { boosting.run(from) }
     }
 }
 
+/// What one worker says of its rows.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    train: usize,
+    held_out: usize,
+    any_above_0: bool,
+}
+
+/// The rows of all workers.
+struct All {
+    rows: usize,
+    train: usize,
+    held_out: usize,
+    /// Whether the first row to learn from is held here.
+    first: bool,
+    /// Rows of a leaf of the merge tree, and the leaves held here.
+    leaf: usize,
+    leaves: std::ops::Range<usize>,
+}
+
+/// Numbers by row are of this worker's rows, counted from its first.
 struct Boosting<'a> {
     settings: &'a Settings<'a>,
     loss: Loss,
@@ -293,6 +338,7 @@ struct Boosting<'a> {
     bins: Bins,
     train: Vec<u32>,
     held_out: Vec<u32>,
+    all: All,
     ctx: &'a Ctx,
 }
 
@@ -327,7 +373,7 @@ impl Boosting<'_> {
                 )));
             }
             Some(model) => (model.baseline.clone(), model.trees.clone()),
-            None => (self.baseline(), Vec::new()),
+            None => (self.baseline()?, Vec::new()),
         };
         let dense = Block::new(&self.batch.x);
         // Score s of row i stands at s * n + i.
@@ -342,20 +388,29 @@ impl Boosting<'_> {
         let mut cells = Vec::new();
         let mut spare = Vec::new();
         let mut stop = Stop::MaxIter;
-        let score = |raw: &[f64], rows: &[u32]| self.loss_of(raw, rows);
         if train_loss.is_empty() {
-            train_loss.push(score(&raw, &self.train));
-            if !self.held_out.is_empty() {
-                validation_loss.push(score(&raw, &self.held_out));
-            }
+            let (train, held_out) = self.losses(&raw)?;
+            train_loss.push(train);
+            validation_loss.extend(held_out);
         }
         let interactions = interactions(settings.interactions, self.bins.cols);
         for round in trees.len() / k..settings.max_iter {
-            self.ctx.check()?;
-            self.slopes(&raw, &mut slopes);
-            let rows = self.sample(round);
+            let mut rows = self.sample(round);
+            let largest: Vec<[f32; 2]> = self.ctx.install(|| {
+                self.slopes(&raw, &mut slopes);
+                (0..k).map(|s| Gradients::largest(&slopes[s * n..(s + 1) * n])).collect()
+            });
+            let everyones = together(self.ctx.exchange(), self.ctx.check().map(|()| (rows.len(), largest)))?;
+            let drawn: usize = everyones.iter().map(|(rows, _)| rows).sum();
+            if drawn == 0 && self.all.first {
+                rows.push(self.train[0]);
+            }
+            // The rows of leaves are known, unless some rows were left out.
+            let by_leaf = drawn.max(1) == self.all.train;
             for s in 0..k {
-                let gradients = Gradients::new(&slopes[s * n..(s + 1) * n], cells);
+                let largest = everyones.iter().fold([0.0; 2], |most, (_, largest)| larger(most, largest[s]));
+                let slopes = &slopes[s * n..(s + 1) * n];
+                let gradients = self.ctx.install(|| Gradients::new(slopes, largest, self.all.rows, cells));
                 let options = Options {
                     max_leaves: settings.max_leaves,
                     max_depth: settings.max_depth,
@@ -371,31 +426,28 @@ impl Boosting<'_> {
                 let (mut draft, leaves) = grower.grow(&gradients, &mut rows, &mut spare)?;
                 cells = gradients.cells;
                 let raw = &mut raw[s * n..(s + 1) * n];
-                self.shrink(&mut draft, &leaves, &rows, raw);
+                self.shrink(&mut draft, &leaves, &rows, raw)?;
                 let tree = draft.finish(self.bins.cols, false);
-                if rows.len() == n {
-                    scatter(&draft, &leaves, &rows, raw);
-                } else if rows.len() == self.train.len() {
-                    scatter(&draft, &leaves, &rows, raw);
+                if by_leaf {
+                    self.ctx.install(|| scatter(&draft, &leaves, &rows, raw));
                     add_rows(&tree, &held_out, &self.held_out, raw);
                 } else {
                     tree.add_to(&dense, 1.0, raw);
                 }
                 trees.push(tree);
             }
-            train_loss.push(score(&raw, &self.train));
+            let (train, held_out) = self.losses(&raw)?;
+            train_loss.push(train);
+            validation_loss.extend(held_out);
             self.ctx.progress(Progress {
                 what: "boosting",
                 step: round + 1,
                 of: Some(settings.max_iter),
                 value: train_loss.last().copied(),
             });
-            if !self.held_out.is_empty() {
-                validation_loss.push(score(&raw, &self.held_out));
-                if stalled(&validation_loss, settings.patience, settings.tol) {
-                    stop = Stop::EarlyStopping;
-                    break;
-                }
+            if self.all.held_out > 0 && stalled(&validation_loss, settings.patience, settings.tol) {
+                stop = Stop::EarlyStopping;
+                break;
             }
         }
         let log = FitLog {
@@ -418,30 +470,79 @@ impl Boosting<'_> {
         Ok(Fit::new(model, log))
     }
 
+    /// Sums over the rows of all workers. `add` has the rows to learn from and the held-out rows of one leaf of the merge tree.
+    fn sum(&self, numbers: usize, add: impl Fn(&mut [f64], &[u32], &[u32]) + Sync) -> Result<Vec<f64>> {
+        let All { rows, leaf, ref leaves, .. } = self.all;
+        let leaf_sums = |at: usize| {
+            let first = at * leaf - self.batch.first;
+            let within = |rows: &[u32]| {
+                let place = |end: usize| rows.partition_point(|&row| (row as usize) < end);
+                place(first)..place(first + leaf)
+            };
+            let mut sums = vec![0.0; numbers];
+            add(&mut sums, &self.train[within(&self.train)], &self.held_out[within(&self.held_out)]);
+            sums
+        };
+        let sums = self.ctx.install(|| leaves.clone().into_par_iter().map(leaf_sums).collect());
+        let merge = |left: &mut Vec<f64>, right: Vec<f64>| left.iter_mut().zip(right).for_each(|(l, r)| *l += r);
+        merge_units(self.ctx, rows.div_ceil(leaf), leaves.clone(), Ok(sums), &merge)
+    }
+
     /// The best constant.
-    fn baseline(&self) -> Vec<f64> {
+    fn baseline(&self) -> Result<Vec<f64>> {
         let weight = |row: u32| self.batch.weight(row as usize);
-        let total: f64 = self.train.iter().map(|&row| weight(row)).sum();
         if self.loss == Loss::Softmax {
-            let mut shares = vec![0.0; self.classes()];
-            self.train.iter().for_each(|&row| shares[self.y(row as usize) as usize] += weight(row) / total);
-            let logs: Vec<f64> = shares.iter().map(|share| share.max(f64::EPSILON).ln()).collect();
+            let weights = self.sum(self.classes(), |sums, train, _| {
+                train.iter().for_each(|&row| sums[self.y(row as usize) as usize] += weight(row));
+            })?;
+            let total: f64 = weights.iter().sum();
+            let logs: Vec<f64> = weights.iter().map(|weight| (weight / total).max(f64::EPSILON).ln()).collect();
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-            return logs.iter().map(|log| log - mean).collect();
+            return Ok(logs.iter().map(|log| log - mean).collect());
         }
         if let Some(q) = self.loss.quantile() {
-            let mut pairs: Vec<_> = self.train.iter().map(|&row| (self.y(row as usize), weight(row))).collect();
-            return vec![weighted_quantile(&mut pairs, q)];
+            let pairs = self.train.iter().map(|&row| (self.y(row as usize), weight(row))).collect();
+            return self.quantiles(vec![pairs], q);
         }
-        let mean = self.train.iter().map(|&row| weight(row) * self.y(row as usize)).sum::<f64>() / total;
-        vec![match self.loss {
+        let sums = self.sum(2, |sums, train, _| {
+            for &row in train {
+                sums[0] += weight(row) * self.y(row as usize);
+                sums[1] += weight(row);
+            }
+        })?;
+        let mean = sums[0] / sums[1];
+        Ok(vec![match self.loss {
             Loss::Binary => {
                 let p = mean.clamp(f64::EPSILON, 1.0 - f64::EPSILON);
                 (p / (1.0 - p)).ln()
             }
             Loss::Poisson | Loss::Gamma => mean.max(f64::MIN_POSITIVE).ln(),
             _ => mean,
-        }]
+        }])
+    }
+
+    /// The weighted quantile of each group of (value, weight), where every worker has some pairs of every group. Each of N workers has
+    /// an equal share of the groups to itself: 16 bytes a row travel, 16 n / N of them to each.
+    fn quantiles(&self, groups: Vec<Vec<(f64, f64)>>, q: f64) -> Result<Vec<f64>> {
+        #[derive(Serialize, Deserialize)]
+        struct Pairs(#[serde(with = "as_bytes")] Vec<f64>);
+        let (exchange, count) = (self.ctx.exchange(), groups.len());
+        let mut mine = groups;
+        if exchange.size() > 1 {
+            let mut pairs = mine.iter().map(|pairs| Pairs(pairs.iter().flat_map(|&(y, w)| [y, w]).collect()));
+            let share = |rank: usize| (rank + 1) * count / exchange.size() - rank * count / exchange.size();
+            let to = (0..exchange.size()).map(|rank| pairs.by_ref().take(share(rank)).collect()).collect();
+            mine = vec![Vec::new(); share(exchange.rank())];
+            // In the order of ranks, which is that of all rows: equal values come to the same places as in one process.
+            for part in deal::<Vec<Pairs>>(exchange, to)? {
+                for (group, Pairs(pairs)) in mine.iter_mut().zip(part) {
+                    group.extend(pairs.as_chunks::<2>().0.iter().map(|&[y, w]| (y, w)));
+                }
+            }
+        }
+        let found =
+            self.ctx.install(|| mine.par_iter_mut().map(|pairs| weighted_quantile(pairs, q)).collect::<Vec<_>>());
+        Ok(together(exchange, Ok(found))?.concat())
     }
 
     fn slopes(&self, raw: &[f64], slopes: &mut [[f32; 2]]) {
@@ -451,7 +552,7 @@ impl Boosting<'_> {
             let codes = self.batch.y.codes();
             // Pieces of all scores at once: the rows of a piece are far apart in memory, so they are dealt out first.
             let mut pieces: Vec<Vec<&mut [[f32; 2]]>> = (0..n.div_ceil(PIECE)).map(|_| Vec::with_capacity(k)).collect();
-            for scores in slopes.chunks_mut(n) {
+            for scores in slopes.chunks_mut(n.max(1)) {
                 scores.chunks_mut(PIECE).zip(&mut pieces).for_each(|(part, piece)| piece.push(part));
             }
             pieces.par_iter_mut().enumerate().for_each(|(p, piece)| {
@@ -499,59 +600,55 @@ impl Boosting<'_> {
         });
     }
 
-    /// Mean loss over rows, in pieces of fixed size.
-    fn loss_of(&self, raw: &[f64], rows: &[u32]) -> f64 {
+    /// Mean loss over the rows to learn from, and over the held-out ones if there are any.
+    fn losses(&self, raw: &[f64]) -> Result<(f64, Option<f64>)> {
         let (n, k) = (self.batch.rows(), self.width());
-        let sums: Vec<(f64, f64)> = rows
-            .par_chunks(PIECE)
-            .map(|rows| {
-                let (mut sum, mut weight) = (0.0, 0.0);
-                let mut s = vec![0.0; k];
-                for &row in rows {
-                    let i = row as usize;
-                    let w = self.batch.weight(i);
-                    weight += w;
-                    sum += w * match k {
-                        1 => self.loss.value(self.y(i), raw[i]),
-                        _ => {
-                            (0..k).for_each(|c| s[c] = raw[c * n + i]);
-                            let own = s[self.y(i) as usize];
-                            softmax(&mut s) - own
-                        }
-                    };
-                }
-                (sum, weight)
-            })
-            .collect();
-        let (sum, weight) = sums.iter().fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
-        sum / weight
+        let loss_and_weight = |rows: &[u32]| {
+            let (mut sum, mut weight) = (0.0, 0.0);
+            let mut s = vec![0.0; k];
+            for &row in rows {
+                let i = row as usize;
+                let w = self.batch.weight(i);
+                weight += w;
+                sum += w * match k {
+                    1 => self.loss.value(self.y(i), raw[i]),
+                    _ => {
+                        (0..k).for_each(|c| s[c] = raw[c * n + i]);
+                        let own = s[self.y(i) as usize];
+                        softmax(&mut s) - own
+                    }
+                };
+            }
+            [sum, weight]
+        };
+        let sums = self.sum(4, |sums, train, held_out| {
+            sums[..2].copy_from_slice(&loss_and_weight(train));
+            sums[2..].copy_from_slice(&loss_and_weight(held_out));
+        })?;
+        Ok((sums[0] / sums[1], (self.all.held_out > 0).then(|| sums[2] / sums[3])))
     }
 
+    /// The rows of a round. They may be none, here or everywhere.
     fn sample(&self, round: usize) -> Vec<u32> {
         if self.settings.subsample >= 1.0 {
             return self.train.clone();
         }
         let seed = rng::key(self.ctx.seed, "round", round as u64);
-        let kept = |row: &&u32| rng::unit(rng::key(seed, "row", u64::from(**row))) < self.settings.subsample;
-        let rows: Vec<u32> = self.train.iter().filter(kept).copied().collect();
-        if rows.is_empty() { self.train[..1].to_vec() } else { rows }
+        let of_all = |row: u32| self.batch.first as u64 + u64::from(row);
+        let kept = |row: &&u32| rng::unit(rng::key(seed, "row", of_all(**row))) < self.settings.subsample;
+        self.train.iter().filter(kept).copied().collect()
     }
 
     /// Leaf values as they will be added: quantiles where the loss asks for them, times the learning rate.
-    fn shrink(&self, draft: &mut Draft, leaves: &[Leaf], rows: &[u32], raw: &[f64]) {
+    fn shrink(&self, draft: &mut Draft, leaves: &[Leaf], rows: &[u32], raw: &[f64]) -> Result<()> {
         if let Some(q) = self.loss.quantile() {
-            let values: Vec<f64> = leaves
-                .par_iter()
-                .map(|leaf| {
-                    let residual =
-                        |&row: &u32| (self.y(row as usize) - raw[row as usize], self.batch.weight(row as usize));
-                    let mut pairs: Vec<_> = rows[leaf.rows.clone()].iter().map(residual).collect();
-                    weighted_quantile(&mut pairs, q)
-                })
-                .collect();
+            let residual = |&row: &u32| (self.y(row as usize) - raw[row as usize], self.batch.weight(row as usize));
+            let pairs = |leaf: &Leaf| rows[leaf.rows.clone()].iter().map(residual).collect();
+            let values = self.quantiles(self.ctx.install(|| leaves.par_iter().map(pairs).collect()), q)?;
             leaves.iter().zip(values).for_each(|(leaf, value)| draft.values[leaf.node] = value);
         }
         draft.values.iter_mut().for_each(|value| *value *= self.settings.learning_rate);
+        Ok(())
     }
 
     fn held_out_rows(&self) -> Vec<f64> {
