@@ -3929,7 +3929,7 @@ class KNeighborsClassifier(_base.Neighbours, _base.Classifier):
     """
 
     _name = "KNeighborsClassifier"
-    _outputs = ('Class', 'Probability', 'Neighbours', 'Distance')
+    _outputs = ('Class', 'Probability', 'Neighbours')
 
     def __init__(
         self,
@@ -3997,7 +3997,7 @@ class KNeighborsRegressor(_base.Neighbours, _base.Regressor):
     """
 
     _name = "KNeighborsRegressor"
-    _outputs = ('Value', 'Neighbours', 'Distance')
+    _outputs = ('Value', 'Neighbours')
 
     def __init__(
         self,
@@ -4064,7 +4064,7 @@ class NearestNeighbors(_base.Neighbours, _base.Transformer):
     """
 
     _name = "NearestNeighbors"
-    _outputs = ('Neighbours', 'Distance')
+    _outputs = ('Neighbours',)
 
     def __init__(
         self,

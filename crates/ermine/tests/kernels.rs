@@ -351,7 +351,7 @@ fn a_kernel_distance_is_a_metric_by_text() -> Result<()> {
         |model: &dyn ermine::AnyModel| ermine::predict(&Ctx::new(0), model, &rows, Output::Neighbours, false).unwrap();
     // But for distances that are equal within rounding. A row has the numbers of its five neighbours, then how far they are.
     let (by_kernel, by_distance) = (of(&fit.model), of(&plain.model));
-    let numbers = |found: &ermine::Matrix, i: usize| found.row(i)[..5].to_vec();
+    let numbers = |found: &Matrix, i: usize| found.row(i)[..5].to_vec();
     let equal =
         |i: usize| numbers(&by_kernel, i).iter().zip(numbers(&by_distance, i)).filter(|(a, b)| **a == *b).count();
     let same: usize = (0..by_kernel.rows).map(equal).sum();

@@ -439,6 +439,7 @@ impl Boosting<'_> {
             let (train, held_out) = self.losses(&raw)?;
             train_loss.push(train);
             validation_loss.extend(held_out);
+            self.ctx.rows(self.all.rows);
             self.ctx.progress(Progress {
                 what: "boosting",
                 step: round + 1,
