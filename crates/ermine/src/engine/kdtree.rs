@@ -39,16 +39,15 @@ const ALONE: usize = 20_000;
 
 impl KdTree {
     pub fn new(points: &Matrix) -> KdTree {
-        let mut order: Vec<u32> = (0..points.rows as u32).collect();
-        let (nodes, boxes) = build(points, &mut order, 0);
-        let mut values = vec![0.0; points.values.len()];
         let cols = points.cols;
+        let mut order: Vec<u32> = (0..points.rows as u32).collect();
+        let mut rows = points.values.clone();
+        let (nodes, boxes) = build(cols, &mut rows, &mut order, 0);
+        let mut values = vec![0.0; rows.len()];
         for node in nodes.iter().filter(|node| node.right == 0) {
             let at = node.first * cols;
-            for (i, &row) in order[node.first..node.first + node.rows].iter().enumerate() {
-                for (j, v) in points.row(row as usize).iter().enumerate() {
-                    values[at + j * node.rows + i] = *v;
-                }
+            for (i, row) in rows[at..at + node.rows * cols].chunks_exact(cols).enumerate() {
+                row.iter().enumerate().for_each(|(j, v)| values[at + j * node.rows + i] = *v);
             }
         }
         KdTree { cols, order, nodes, boxes, values }
@@ -138,12 +137,12 @@ impl KdTree {
     }
 }
 
-/// Nodes of a subtree in depth-first order, places relative to the subtree, and their boxes.
-fn build(points: &Matrix, order: &mut [u32], first: usize) -> (Vec<Node>, Vec<f64>) {
-    let cols = points.cols;
+/// Nodes of a subtree in depth-first order, places relative to the subtree, and their boxes. `rows` and `order`, their numbers, are put in
+/// the order of the leaves as it goes down, so that a node's rows lie together.
+fn build(cols: usize, rows: &mut [f64], order: &mut [u32], first: usize) -> (Vec<Node>, Vec<f64>) {
     let (mut low, mut high) = (vec![f64::INFINITY; cols], vec![f64::NEG_INFINITY; cols]);
-    for &row in order.iter() {
-        for (j, &v) in points.row(row as usize).iter().enumerate() {
+    for row in rows.chunks_exact(cols) {
+        for (j, &v) in row.iter().enumerate() {
             low[j] = low[j].min(v);
             high[j] = high[j].max(v);
         }
@@ -156,16 +155,20 @@ fn build(points: &Matrix, order: &mut [u32], first: usize) -> (Vec<Node>, Vec<f6
         return (nodes, boxes);
     }
     let middle = order.len() / 2;
-    // Side by side, so that comparing does not go through the rows.
-    let mut keys: Vec<(f64, u32)> = order.iter().map(|&row| (points[(row as usize, widest)], row)).collect();
+    let keys = rows.chunks_exact(cols).zip(order.iter()).zip(0u32..);
+    let mut keys: Vec<(f64, u32, u32)> = keys.map(|((row, &number), place)| (row[widest], number, place)).collect();
     keys.select_nth_unstable_by(middle, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    order.iter_mut().zip(keys).for_each(|(row, (_, key))| *row = key);
+    let before = rows.to_vec();
+    for ((row, number), key) in rows.chunks_exact_mut(cols).zip(order.iter_mut()).zip(keys) {
+        *number = key.1;
+        row.copy_from_slice(&before[key.2 as usize * cols..(key.2 as usize + 1) * cols]);
+    }
+    drop(before);
     let (left, right) = order.split_at_mut(middle);
-    let halves = if left.len() + right.len() > ALONE {
-        rayon::join(|| build(points, left, first), || build(points, right, first + middle))
-    } else {
-        (build(points, left, first), build(points, right, first + middle))
-    };
+    let (left_rows, right_rows) = rows.split_at_mut(middle * cols);
+    let mut one = || build(cols, left_rows, left, first);
+    let mut other = || build(cols, right_rows, right, first + middle);
+    let halves = if 2 * middle > ALONE { rayon::join(one, other) } else { (one(), other()) };
     for (part, sides) in [halves.0, halves.1] {
         let offset = nodes.len();
         // Written twice: the second child stays.
