@@ -57,6 +57,7 @@ fn vectorizers_equal_scikit_learn() {
         assert_rows(&what, &x, &case["tfidf"]);
         let loaded = TextModel::from_bytes(&model.to_bytes()).unwrap();
         assert_eq!(loaded.transform(&documents, &ctx).unwrap(), x, "{what}");
+        assert!(loaded == model, "{what}: a model that was used and one that was not");
         let sublinear = Tfidf { sublinear_tf: true, smooth_idf: false, norm: Norm::L1, ..tfidf };
         assert_rows(&what, &sublinear.fit_transform(&documents, &ctx).unwrap().1, &case["sublinear"]);
         let hashed = Hashed { counts, n_features: 50, ..Hashed::default() };
