@@ -206,10 +206,12 @@ mod with_mpi {
             Ok((0..self.size).map(|rank| words[2 * rank + 1] as usize).collect())
         }
 
-        fn note(&self, begin: Instant, received: &[Vec<u8>]) {
+        /// Counts a call in which so many bytes came from each rank.
+        fn note(&self, begin: Instant, bytes: impl IntoIterator<Item = usize>) {
             let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
             spent.calls += 1;
-            spent.bytes += received.iter().map(Vec::len).sum::<usize>() - received[self.rank].len();
+            let others = bytes.into_iter().enumerate().filter(|(rank, _)| *rank != self.rank);
+            spent.bytes += others.map(|(_, bytes)| bytes).sum::<usize>();
             spent.time += begin.elapsed();
         }
 
@@ -239,7 +241,7 @@ mod with_mpi {
             let (begin, mut over) = (Instant::now(), self.over.lock().unwrap_or_else(PoisonError::into_inner));
             let lengths = self.open(&mut over, GOING_ON, mine.len(), "")?;
             let all = gather(&mine, &lengths);
-            self.note(begin, &all);
+            self.note(begin, all.iter().map(Vec::len));
             Ok(all)
         }
 
@@ -265,8 +267,43 @@ mod with_mpi {
                 &mut PartitionMut::new(&mut received[..], &theirs[..], &receive_starts[..]),
             );
             let all = split(&received, &theirs);
-            self.note(begin, &all);
+            self.note(begin, all.iter().map(Vec::len));
             Ok(all)
+        }
+
+        fn swap_numbers(&self, mine: &[f64], to: &[usize], received: &mut [f64], from: &[usize]) -> Result<()> {
+            let (begin, mut over) = (Instant::now(), self.over.lock().unwrap_or_else(PoisonError::into_inner));
+            let (to, here) = (counts(to)?, counts(from)?);
+            self.open(&mut over, GOING_ON, 0, "")?;
+            let (send_starts, receive_starts) = (starts(&to), starts(&here));
+            SimpleCommunicator::world().all_to_all_varcount_into(
+                &Partition::new(mine, to, send_starts),
+                &mut PartitionMut::new(received, here, receive_starts),
+            );
+            self.note(begin, from.iter().map(|count| 8 * count));
+            Ok(())
+        }
+
+        fn gather_numbers(&self, mine: &[f64], all: &mut [f64], lengths: &[usize]) -> Result<()> {
+            let (begin, mut over) = (Instant::now(), self.over.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut here = counts(lengths)?;
+            let receive_starts = starts(&here);
+            // The same numbers to each of the others.
+            let mut to = vec![here[self.rank]; self.size];
+            (to[self.rank], here[self.rank]) = (0, 0);
+            self.open(&mut over, GOING_ON, 0, "")?;
+            let send = Partition::new(mine, to, vec![0; self.size]);
+            let mut receive = PartitionMut::new(all, here, receive_starts);
+            SimpleCommunicator::world().all_to_all_varcount_into(&send, &mut receive);
+            self.note(begin, lengths.iter().map(|count| 8 * count));
+            Ok(())
+        }
+    }
+
+    fn counts(lengths: &[usize]) -> Result<Vec<Count>> {
+        match Count::try_from(lengths.iter().sum::<usize>()) {
+            Ok(_) => Ok(lengths.iter().map(|&length| length as Count).collect()),
+            Err(_) => Err(Error::Unsupported(format!("a message of more than {} numbers over MPI", Count::MAX))),
         }
     }
 

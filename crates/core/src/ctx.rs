@@ -234,6 +234,42 @@ pub trait Exchange: Send + Sync {
         });
         mine.collect()
     }
+
+    /// Many numbers, straight into place, where everyone knows how many: of `mine`, `to[rank]` go to each rank, one after the other, and
+    /// `from[rank]` come.
+    fn swap_numbers(&self, mine: &[f64], to: &[usize], received: &mut [f64], from: &[usize]) -> Result<()> {
+        let mut rest = mine;
+        let message = |&count: &usize| {
+            let (now, later) = rest.split_at(count);
+            rest = later;
+            bytes_of(now)
+        };
+        let messages = to.iter().map(message).collect();
+        put(&self.all_to_all(messages)?, received, from)
+    }
+
+    /// Everyone's numbers one after the other, `counts[rank]` of each rank, straight into place. `all` has `mine` in its place already.
+    fn gather_numbers(&self, mine: &[f64], all: &mut [f64], counts: &[usize]) -> Result<()> {
+        put(&self.all_gather(bytes_of(mine))?, all, counts)
+    }
+}
+
+fn bytes_of(numbers: &[f64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn put(messages: &[Vec<u8>], numbers: &mut [f64], counts: &[usize]) -> Result<()> {
+    let mut rest = numbers;
+    for (rank, (bytes, &count)) in messages.iter().zip(counts).enumerate() {
+        if bytes.len() != 8 * count {
+            let message = format!("{} bytes instead of {count} numbers", bytes.len());
+            return Err(Error::Worker { rank, message });
+        }
+        let (now, later) = rest.split_at_mut(count);
+        now.iter_mut().zip(bytes.as_chunks().0).for_each(|(number, bytes)| *number = f64::from_le_bytes(*bytes));
+        rest = later;
+    }
+    Ok(())
 }
 
 /// Everyone's value to everyone, in the order of ranks. A worker that failed says so instead, and then all stop with its message.
@@ -316,6 +352,14 @@ impl Exchange for Arc<dyn Exchange> {
     fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         (**self).all_to_all(to)
     }
+
+    fn swap_numbers(&self, mine: &[f64], to: &[usize], received: &mut [f64], from: &[usize]) -> Result<()> {
+        (**self).swap_numbers(mine, to, received, from)
+    }
+
+    fn gather_numbers(&self, mine: &[f64], all: &mut [f64], counts: &[usize]) -> Result<()> {
+        (**self).gather_numbers(mine, all, counts)
+    }
 }
 
 struct Table {
@@ -387,6 +431,31 @@ impl Drop for Seat {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_come_to_their_places() {
+        let number = |from: usize, to: usize, i: usize| (100 * from + 10 * to + i) as f64;
+        workers(3, |exchange| {
+            let me = exchange.rank();
+            // Rank r has r + to numbers for rank `to`.
+            let to: Vec<usize> = (0..3).map(|to| me + to).collect();
+            let mine: Vec<f64> = (0..3).flat_map(|to| (0..me + to).map(move |i| number(me, to, i))).collect();
+            let expected: Vec<f64> = (0..3).flat_map(|from| (0..from + me).map(move |i| number(from, me, i))).collect();
+            let mut received = vec![f64::NAN; expected.len()];
+            exchange.swap_numbers(&mine, &to, &mut received, &to).unwrap();
+            assert_eq!(received, expected);
+
+            // Rank r has r numbers for all.
+            let whole: Vec<f64> = (0..3).flat_map(|from| (0..from).map(move |i| number(from, 0, i))).collect();
+            let starts = [0, 0, 1, 3];
+            let mine = &whole[starts[me]..starts[me + 1]];
+            let mut all = vec![f64::NAN; 3];
+            all[starts[me]..starts[me + 1]].copy_from_slice(mine);
+            exchange.gather_numbers(mine, &mut all, &[0, 1, 2]).unwrap();
+            assert_eq!(all, whole);
+            assert!(exchange.gather_numbers(mine, &mut [0.0; 6], &[2, 2, 2]).is_err());
+        });
+    }
 
     #[test]
     fn everyone_gets_what_is_meant_for_them() {

@@ -130,43 +130,34 @@ pub fn merge_units<T: Serialize + DeserializeOwned>(
     units: Result<Vec<T>>,
     merge: &dyn Fn(&mut T, T),
 ) -> Result<T> {
+    fn sum<T>(lo: usize, hi: usize, units: &mut impl Iterator<Item = T>, merge: &dyn Fn(&mut T, T)) -> T {
+        if hi - lo == 1 {
+            return units.next().expect("a unit for each of mine");
+        }
+        let mid = middle(lo, hi);
+        let mut left = sum(lo, mid, units, merge);
+        merge(&mut left, sum(mid, hi, units, merge));
+        left
+    }
     let mine = units.map(|units| {
-        let mut units: Vec<Option<T>> = units.into_iter().map(Some).collect();
-        let mut found = Vec::new();
-        held_subtrees(0, count, &mine, &mut units, merge, &mut found);
-        found
+        // Subtrees come in the order of their units.
+        let mut units = units.into_iter();
+        let trees = subtrees(0, count, &mine).into_iter();
+        trees.map(|Range { start, end }| (start, end, sum(start, end, &mut units, merge))).collect()
     });
     join_all(ctx, count, mine, merge)
 }
 
-/// The largest subtrees under lo..hi whose units are all among `mine`.
-fn held_subtrees<T>(
-    lo: usize,
-    hi: usize,
-    mine: &Range<usize>,
-    units: &mut [Option<T>],
-    merge: &dyn Fn(&mut T, T),
-    found: &mut Vec<Subtree<T>>,
-) {
-    fn sum<T>(lo: usize, hi: usize, first: usize, units: &mut [Option<T>], merge: &dyn Fn(&mut T, T)) -> T {
-        if hi - lo == 1 {
-            return units[lo - first].take().expect("a unit is in one subtree");
-        }
-        let mid = middle(lo, hi);
-        let mut left = sum(lo, mid, first, units, merge);
-        merge(&mut left, sum(mid, hi, first, units, merge));
-        left
-    }
+/// The largest subtrees under lo..hi whose units are all among `mine`, in order.
+pub fn subtrees(lo: usize, hi: usize, mine: &Range<usize>) -> Vec<Range<usize>> {
     if hi <= mine.start || mine.end <= lo {
-        return;
+        return Vec::new();
     }
     if mine.start <= lo && hi <= mine.end {
-        found.push((lo, hi, sum(lo, hi, mine.start, units, merge)));
-        return;
+        return std::iter::once(lo..hi).collect();
     }
     let mid = middle(lo, hi);
-    held_subtrees(lo, mid, mine, units, merge, found);
-    held_subtrees(mid, hi, mine, units, merge, found);
+    [subtrees(lo, mid, mine), subtrees(mid, hi, mine)].concat()
 }
 
 /// A subtree: first leaf, leaf behind the last, statistic.

@@ -1,10 +1,9 @@
 //! Synchronous minibatch training, the same to the bit on any number of threads and workers.
 //!
-//! The rows of an epoch are one shuffle of all training rows by seed and epoch, cut into minibatches. A minibatch is cut into blocks by
-//! its size and the network's alone; each block gives one flat statistic (gradient, loss, weight), and these are summed along the
-//! fixed tree. Threads take blocks. Workers first swap the rows of the minibatch that they hold, since the shuffle does not know who
-//! holds what, then take their share of the blocks and exchange subtrees: N workers make the very steps of one. The sum over blocks
-//! and the optimiser run in one pass over the weights.
+//! The rows of an epoch are one shuffle of all training rows by seed and epoch, cut into minibatches. Blocks of a minibatch are summed
+//! along a fixed tree, see [`super::merge`]. Threads take blocks. Workers first swap rows, see [`super::feed`], then take their share of
+//! the blocks, and then of the weights: N workers make the very steps of one. The sum over blocks and the optimiser run in one pass
+//! over the weights.
 //!
 //! The order of an epoch is kept in memory, a number a row; the rows themselves may lie on disk, and are then read one by one.
 //!
@@ -12,6 +11,8 @@
 //! was killed ends with the same bits as one that was not.
 
 use super::{
+    feed::{Feed, Swapped, push},
+    merge::{CHUNK, Mail, Node, blocks, blocks_of, held, sum},
     model::NeuralModel,
     network::{Activation, Dropout, Head, Init, Network, Rows, Space, TAIL},
     optimiser::{Rule, Schedule, Solver, Step},
@@ -20,13 +21,11 @@ use crate::{
     Certificate, Ctx, Error, Fit, FitLog, Result, Source, Stop,
     core::{
         Batch, Reduce, Target, TargetKind,
-        ctx::{Exchange, Progress},
-        kernel, param,
-        reduce::{merge_units, middle},
-        rng,
+        ctx::{Progress, together},
+        kernel, param, rng,
         source::Buffers,
     },
-    engine::{as_bytes, lbfgs},
+    engine::lbfgs,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -328,115 +327,6 @@ impl Reduce for Judge<'_> {
     }
 }
 
-fn push(rows: &mut Rows, batch: &Batch, i: usize) {
-    let weight = batch.weight(i);
-    match batch.y {
-        Target::Real { values, cols } => {
-            rows.push(batch.x.row(i), values[i * cols..(i + 1) * cols].iter().copied(), weight)
-        }
-        Target::Class { codes, .. } => rows.push(batch.x.row(i), [f64::from(codes[i])], weight),
-        Target::None => rows.push(batch.x.row(i), [], weight),
-    }
-}
-
-/// Blocks of a minibatch, by its size and the work a row takes: enough of each that a thread is worth waking, few enough that summing
-/// their gradients stays cheap. A power of two, for even shares.
-fn blocks(rows: usize, work: usize) -> usize {
-    const ROWS: usize = 96;
-    const WORK: usize = 2_000_000;
-    const MOST: usize = 16;
-    let mut count = 1;
-    while count < MOST && rows / (2 * count) >= ROWS && rows.saturating_mul(work) / (2 * count) >= WORK {
-        count *= 2;
-    }
-    count
-}
-
-/// Rows that a block reads: by number from the source, or by place from what the workers swapped.
-struct Feed<'a> {
-    source: &'a dyn Source,
-    memory: Option<Batch<'a>>,
-    held: Range<usize>,
-}
-
-impl Feed<'_> {
-    fn load(&self, row: usize, rows: &mut Rows, buffers: &mut Buffers) -> Result<()> {
-        match &self.memory {
-            Some(batch) => push(rows, batch, row - self.held.start),
-            None => push(rows, &self.source.read(row..row + 1, buffers)?, 0),
-        }
-        Ok(())
-    }
-
-    /// Rows of a minibatch to the workers that compute with them: worker r has the places `of(r)`.
-    fn swap(
-        &self,
-        exchange: &dyn Exchange,
-        minibatch: &[usize],
-        of: impl Fn(usize) -> Range<usize>,
-        empty: &Rows,
-    ) -> Result<Swapped> {
-        let share = |places: Range<usize>| -> Result<Share> {
-            let mut share = Share { places: Vec::new(), rows: empty.clone() };
-            let mut buffers = Buffers::default();
-            for place in places.filter(|&place| self.held.contains(&minibatch[place])) {
-                self.load(minibatch[place], &mut share.rows, &mut buffers)?;
-                share.places.push(place);
-            }
-            Ok(share)
-        };
-        // A worker that cannot read says so: the others wait for it.
-        let outcome: Result<Vec<Share>> = (0..exchange.size()).map(|rank| share(of(rank))).collect();
-        let message = |rank: usize| {
-            let message: Result<&Share, String> =
-                outcome.as_ref().map(|shares| &shares[rank]).map_err(Error::to_string);
-            // What stays here need not be packed.
-            if rank == exchange.rank() { Ok(Vec::new()) } else { postcard::to_stdvec(&message) }
-        };
-        let messages: Result<Vec<Vec<u8>>, _> = (0..exchange.size()).map(message).collect();
-        let received = exchange.all_to_all(messages.map_err(|error| Error::Data(format!("rows: {error}")))?)?;
-        let mut mine = Some(outcome?.swap_remove(exchange.rank()));
-        let mut swapped = Swapped { shares: Vec::new(), at: vec![(0, 0); minibatch.len()] };
-        for (rank, bytes) in received.iter().enumerate() {
-            let share: Result<Share, String> = match mine.take_if(|_| rank == exchange.rank()) {
-                Some(mine) => Ok(mine),
-                None => postcard::from_bytes(bytes).unwrap_or_else(|error| Err(error.to_string())),
-            };
-            let share = share.map_err(|message| Error::Worker { rank, message })?;
-            for (i, &place) in share.places.iter().enumerate() {
-                swapped.at[place] = (rank, i);
-            }
-            swapped.shares.push(share.rows);
-        }
-        Ok(swapped)
-    }
-}
-
-/// What workers sum in every step.
-#[derive(Serialize, Deserialize)]
-struct Gradient(#[serde(with = "as_bytes")] Vec<f64>);
-
-#[derive(Serialize, Deserialize)]
-struct Share {
-    places: Vec<usize>,
-    rows: Rows,
-}
-
-struct Swapped {
-    shares: Vec<Rows>,
-    /// Worker and number of the row at each place of the minibatch.
-    at: Vec<(usize, usize)>,
-}
-
-impl Swapped {
-    fn load(&self, place: usize, rows: &mut Rows) {
-        let (worker, i) = self.at[place];
-        let share = &self.shares[worker];
-        let width = share.y.len() / share.len();
-        rows.push(share.x().row(i), share.y[i * width..(i + 1) * width].iter().copied(), share.weights[i]);
-    }
-}
-
 /// What a block needs, allocated once.
 struct Slot {
     rows: Rows,
@@ -462,6 +352,9 @@ struct Trainer<'a> {
     early: bool,
     rule: Rule,
     pieces: Vec<Piece>,
+    /// The weights that each worker moves: whole pieces.
+    shares: Vec<Range<usize>>,
+    mail: Mail,
     slots: Vec<Mutex<Slot>>,
     /// Rows to learn from, in their own order.
     rows: Vec<usize>,
@@ -498,18 +391,21 @@ impl<'a> Trainer<'a> {
             (state.second, state.steps) = (vec![0.0; weights], 0);
         }
         let classifies = network.head == Head::Labels || matches!(shape.target, TargetKind::Class(_));
+        let pieces = pieces(network);
         let slot = || Slot { rows: Rows::new(shape.cols), buffers: Buffers::default(), space: Space::default() };
         Trainer {
             settings,
             network,
             ctx,
-            feed: Feed { source, memory: source.memory(), held: source.held() },
+            feed: Feed::new(source),
             state,
             held_out,
             means: if classifies { Vec::new() } else { survey.sums.iter().map(|sum| sum / survey.weight).collect() },
             early,
             rule,
-            pieces: pieces(network),
+            shares: shares(&pieces, weights, ctx.exchange().size()),
+            pieces,
+            mail: Mail::default(),
             slots: (0..blocks(batch, network.work())).map(|_| Mutex::new(slot())).collect(),
             rows,
             batch,
@@ -531,10 +427,15 @@ impl<'a> Trainer<'a> {
                 self.ctx.rng("shuffle", self.state.epochs as u64).shuffle(&mut order);
             }
             let (mut loss, mut weight) = (0.0, 0.0);
+            let group = self.feed.together(self.batch);
+            let mut swapped = Swapped::default();
             for (number, minibatch) in order.chunks(self.batch).enumerate() {
                 self.ctx.check()?;
+                if number.is_multiple_of(group) && self.ctx.exchange().size() > 1 {
+                    swapped = self.swap(order.chunks(self.batch).skip(number).take(group))?;
+                }
                 let progress = (number * self.batch) as f64 / order.len() as f64;
-                let (sum, rows) = self.step(minibatch, progress)?;
+                let (sum, rows) = self.step(minibatch, &swapped, number % group * self.batch, progress)?;
                 self.ctx.rows(minibatch.len());
                 loss += sum;
                 weight += rows;
@@ -566,6 +467,16 @@ impl<'a> Trainer<'a> {
         Ok((self.state, log))
     }
 
+    fn swap<'m>(&self, minibatches: impl Iterator<Item = &'m [usize]>) -> Result<Swapped> {
+        let exchange = self.ctx.exchange();
+        let places = |rank: usize, length: usize| {
+            let count = blocks(length, self.network.work());
+            let blocks = blocks_of(exchange, rank, count);
+            blocks.start * length / count..blocks.end * length / count
+        };
+        self.feed.swap(exchange, minibatches, places)
+    }
+
     fn patience_is_over(&self) -> bool {
         self.state.waited > self.settings.n_iter_no_change
     }
@@ -573,6 +484,10 @@ impl<'a> Trainer<'a> {
     /// Judges, decides about the step length and whether to go on, and saves.
     fn end_epoch(&mut self, loss: f64, rows: usize) -> Result<()> {
         let settings = self.settings;
+        // What is kept is whole: the next run may have other workers.
+        for moments in [&mut self.state.first, &mut self.state.second] {
+            self.mail.spread(self.ctx.exchange(), moments, &self.shares)?;
+        }
         self.state.epochs += 1;
         self.state.epochs_here += 1;
         self.state.seen += rows;
@@ -628,31 +543,18 @@ impl<'a> Trainer<'a> {
         ))
     }
 
-    /// One step: the summed loss and the weight of the minibatch.
-    fn step(&mut self, minibatch: &[usize], progress: f64) -> Result<(f64, f64)> {
+    /// One step: the summed loss and the weight of the minibatch, whose rows from elsewhere begin at `first` in `swapped`.
+    fn step(&mut self, minibatch: &[usize], swapped: &Swapped, first: usize, progress: f64) -> Result<(f64, f64)> {
         let exchange = self.ctx.exchange();
         let count = blocks(minibatch.len(), self.network.work());
-        let mine = exchange.rank() * count / exchange.size()..(exchange.rank() + 1) * count / exchange.size();
-        let swapped = match exchange.size() {
-            1 => None,
-            _ => {
-                let mut empty = lock(&self.slots[0]);
-                empty.rows.clear();
-                let of = |rank: usize| {
-                    let place = |rank: usize| rank * count / exchange.size() * minibatch.len() / count;
-                    place(rank)..place(rank + 1)
-                };
-                Some(self.feed.swap(exchange, minibatch, of, &empty.rows)?)
-            }
-        };
+        let mine = blocks_of(exchange, exchange.rank(), count);
         let learn = |block: usize| -> Result<()> {
             let slot = &mut *lock(&self.slots[block]);
             let places = block * minibatch.len() / count..(block + 1) * minibatch.len() / count;
             slot.rows.clear();
             for place in places.clone() {
-                match &swapped {
-                    Some(swapped) => swapped.load(place, &mut slot.rows),
-                    None => self.feed.load(minibatch[place], &mut slot.rows, &mut slot.buffers)?,
+                if !swapped.load(first + place, &mut slot.rows) {
+                    self.feed.load(minibatch[place], &mut slot.rows, &mut slot.buffers)?;
                 }
             }
             slot.rows.thin_out();
@@ -668,31 +570,19 @@ impl<'a> Trainer<'a> {
             1 => learn(mine.start),
             parts => self.ctx.map(parts, |i| learn(mine.start + i)).map(drop),
         };
-        if swapped.is_none() {
-            outcome?;
-            let slots = std::mem::take(&mut self.slots);
-            let guards: Vec<MutexGuard<Slot>> = slots[..count].iter().map(lock).collect();
-            let stats: Vec<&[f64]> = guards.iter().map(|slot| &slot.space.stat[..]).collect();
-            let done = self.update(&stats, progress);
-            drop(guards);
-            self.slots = slots;
-            return done;
-        }
-        let unit = |block: usize| Gradient(lock(&self.slots[block]).space.stat.clone());
-        let units = outcome.map(|()| mine.clone().map(unit).collect());
-        let add = |Gradient(left): &mut Gradient, Gradient(right): Gradient| {
-            left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
-        };
-        let Gradient(total) = merge_units(self.ctx, count, mine, units, &add)?;
-        self.update(&[&total], progress)
+        let slots = std::mem::take(&mut self.slots);
+        let guards: Vec<MutexGuard<Slot>> = slots[mine.clone()].iter().map(lock).collect();
+        let nodes = mine.zip(&guards).map(|(first, slot)| Node { first, numbers: &slot.space.stat });
+        let done = self.follow(outcome.map(|()| nodes.collect()), count, progress);
+        drop(guards);
+        self.slots = slots;
+        done
     }
 
-    /// Sums the blocks and moves the weights, in one pass over them.
-    fn update(&mut self, stats: &[&[f64]], progress: f64) -> Result<(f64, f64)> {
-        let settings = self.settings;
-        let weights = self.state.weights.len();
-        let mut tail = vec![0.0; stats[0].len() - weights];
-        tree(stats, 0..stats.len(), weights..stats[0].len(), &mut tail);
+    /// Sums the blocks of all workers and moves the weights. The nodes are those of the blocks computed here.
+    fn follow(&mut self, own: Result<Vec<Node>>, count: usize, progress: f64) -> Result<(f64, f64)> {
+        let exchange = self.ctx.exchange();
+        let tail = self.tail(own.as_ref().map_err(Clone::clone), count)?;
         let &[loss, weight, rows] = tail.last_chunk::<TAIL>().expect("every statistic ends so");
         if weight <= 0.0 {
             return Ok((0.0, 0.0));
@@ -701,18 +591,60 @@ impl<'a> Trainer<'a> {
             *running += 0.1 * (sum / rows - *running);
         }
         self.state.steps += 1;
+        let mut mail = std::mem::take(&mut self.mail);
+        let nodes = mail.scatter(exchange, &own?, count, &self.shares)?;
+        let squares = self.update(&nodes, count, weight, progress)?;
+        let penalty: f64 = together(exchange, Ok(squares))?.concat().iter().sum();
+        mail.spread(exchange, &mut self.state.weights, &self.shares)?;
+        self.mail = mail;
+        Ok((loss + 0.5 * self.penalty() * penalty, weight))
+    }
+
+    /// Strength of the penalty that is part of the gradient.
+    fn penalty(&self) -> f64 {
+        if self.settings.solver == Solver::Adamw { 0.0 } else { self.settings.alpha }
+    }
+
+    /// What stands behind the gradient, summed over all blocks. A worker that failed says so here.
+    fn tail(&self, own: Result<&Vec<Node>>, count: usize) -> Result<Vec<f64>> {
+        let exchange = self.ctx.exchange();
+        let range = self.state.weights.len()..self.network.stat_len();
+        let mine = own.map(|own| {
+            let mine = blocks_of(exchange, exchange.rank(), count);
+            let tail = |(tree, nodes): (Range<usize>, &[Node])| {
+                let mut tail = vec![0.0; range.len()];
+                sum(nodes, tree.clone(), range.clone(), &mut tail);
+                (tree.start, tail)
+            };
+            held(own, &mine, count).into_iter().map(tail).collect::<Vec<_>>()
+        });
+        let everyones = together(exchange, mine)?.concat();
+        let nodes: Vec<Node> = everyones.iter().map(|(first, numbers)| Node { first: *first, numbers }).collect();
+        let mut tail = vec![0.0; range.len()];
+        sum(&nodes, 0..count, 0..range.len(), &mut tail);
+        Ok(tail)
+    }
+
+    /// Moves the weights of this worker's share, in one pass over them. Returns the squares of each of its pieces.
+    fn update(&mut self, nodes: &[Node], count: usize, weight: f64, progress: f64) -> Result<Vec<f64>> {
+        let settings = self.settings;
+        let exchange = self.ctx.exchange();
+        let alpha = self.penalty();
         let step = Step {
             eta: self.eta(progress),
             number: self.state.steps,
             decay: if settings.solver == Solver::Adamw { settings.alpha } else { 0.0 },
         };
-        let alpha = if settings.solver == Solver::Adamw { 0.0 } else { settings.alpha };
+        let share = self.shares[exchange.rank()].clone();
+        let within = |piece: &Piece| share.start <= piece.range.start && piece.range.end <= share.end;
+        let pieces: Vec<&Piece> = self.pieces.iter().filter(|piece| within(piece)).collect();
 
         // Every piece with its own weights and moments.
         let State { weights, first, second, .. } = &mut self.state;
-        let (mut w, mut first, mut second) = (&mut weights[..], &mut first[..], &mut second[..]);
-        let mut views = Vec::with_capacity(self.pieces.len());
-        for piece in &self.pieces {
+        let (mut w, mut first) = (&mut weights[share.clone()], &mut first[share.clone()]);
+        let mut second = if second.is_empty() { &mut [][..] } else { &mut second[share.clone()] };
+        let mut views = Vec::with_capacity(pieces.len());
+        for piece in &pieces {
             let length = piece.range.len();
             let (mine, rest) = w.split_at_mut(length);
             w = rest;
@@ -722,16 +654,17 @@ impl<'a> Trainer<'a> {
             second = rest;
             views.push(Mutex::new((mine, moments, squares)));
         }
-        let each = |f: &(dyn Fn(usize) -> f64 + Sync)| -> Result<f64> {
+        let each = |f: &(dyn Fn(usize) -> f64 + Sync)| -> Result<Vec<f64>> {
             // Threads do not change what is computed, only when they pay.
-            if self.pieces.len() < 4 || self.ctx.threads() == 1 {
-                return Ok((0..self.pieces.len()).map(f).sum());
+            if pieces.len() < 4 || self.ctx.threads() == 1 {
+                return Ok((0..pieces.len()).map(f).collect());
             }
-            Ok(self.ctx.map(self.pieces.len(), |i| Ok(f(i)))?.into_iter().sum())
+            self.ctx.map(pieces.len(), |i| Ok(f(i)))
         };
         let gradient = |i: usize, w: &[f64], at: usize, out: &mut [f64]| {
-            let Piece { range, penalised } = &self.pieces[i];
-            tree(stats, 0..stats.len(), range.start + at..range.start + at + out.len(), out);
+            let Piece { range, penalised } = &pieces[i];
+            let start = range.start - share.start + at;
+            sum(nodes, 0..count, start..start + out.len(), out);
             let alpha = if *penalised { alpha } else { 0.0 };
             scale_and_shrink(out, w, 1.0 / weight, alpha / weight)
         };
@@ -747,10 +680,11 @@ impl<'a> Trainer<'a> {
                         kernel::dot(&g[..w.len()], &g[..w.len()])
                     })
                     .sum()
-            })?;
+            });
+            let squares: f64 = together(exchange, squares)?.concat().iter().sum();
             shrink = (limit / squares.sqrt()).min(1.0);
         }
-        let penalty = each(&|i| {
+        each(&|i| {
             let (w, first, second) = &mut *lock(&views[i]);
             let mut g = [0.0; CHUNK];
             let mut squares = 0.0;
@@ -765,8 +699,7 @@ impl<'a> Trainer<'a> {
                 self.rule.step(step, w, g, &mut first[range], second);
             }
             squares
-        })?;
-        Ok((loss + 0.5 * alpha * penalty, weight))
+        })
     }
 
     fn eta(&self, progress: f64) -> f64 {
@@ -786,9 +719,6 @@ impl<'a> Trainer<'a> {
     }
 }
 
-/// Weights that are summed and moved at a time: they stay in the first-level cache.
-const CHUNK: usize = 512;
-
 fn pieces(network: &Network) -> Vec<Piece> {
     const LONGEST: usize = 16 * CHUNK;
     let mut pieces = Vec::new();
@@ -801,31 +731,17 @@ fn pieces(network: &Network) -> Vec<Piece> {
     pieces
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Cuts between pieces, as even as these allow.
+fn shares(pieces: &[Piece], weights: usize, workers: usize) -> Vec<Range<usize>> {
+    let cut = |worker: usize| {
+        let even = (weights as u64 * worker as u64 / workers as u64) as usize;
+        pieces.iter().map(|piece| piece.range.start).find(|&start| start >= even).unwrap_or(weights)
+    };
+    (0..workers).map(|worker| cut(worker)..cut(worker + 1)).collect()
 }
 
-/// `out` = the sum of `stats[units]` over `range`, along the fixed tree.
-fn tree(stats: &[&[f64]], units: Range<usize>, range: Range<usize>, out: &mut [f64]) {
-    if units.len() == 1 {
-        out.copy_from_slice(&stats[units.start][range]);
-        return;
-    }
-    let mid = middle(units.start, units.end);
-    if out.len() > CHUNK {
-        // Only the few numbers behind the gradient come in other lengths.
-        let (left, right) = out.split_at_mut(CHUNK);
-        tree(stats, units.clone(), range.start..range.start + CHUNK, left);
-        return tree(stats, units, range.start + CHUNK..range.end, right);
-    }
-    tree(stats, units.start..mid, range.clone(), out);
-    if units.end - mid == 1 {
-        return kernel::add_scaled(1.0, &stats[mid][range], out);
-    }
-    let mut right = [0.0; CHUNK];
-    let right = &mut right[..out.len()];
-    tree(stats, mid..units.end, range, right);
-    kernel::add_scaled(1.0, right, out);
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `g = scale g + shrink w`; returns the sum of squares of w where it is shrunk.
