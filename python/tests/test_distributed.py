@@ -49,6 +49,7 @@ check(ermine.PCA(n_components=3))
 check(ermine.KMeans(n_clusters=4, n_init=1, random_state=5))
 check(ermine.StandardScaler())
 check(ermine.MLPRegressor(hidden_layer_sizes=[8], max_iter=3, random_state=1), y)
+check(ermine.SGDClassifier(batch_size=64, max_iter=3, random_state=3), label, weight)
 check(ermine.HistGradientBoostingClassifier(max_iter=5, random_state=2), label, weight)
 check(ermine.HistGradientBoostingRegressor(loss="absolute_error", max_iter=5, early_stopping=True, random_state=4), y)
 
@@ -61,6 +62,7 @@ def refused(estimator, words, *arguments):
         raise AssertionError(words)
 
 refused(ermine.SVC(), "in memory", X[mine], label[mine])
+refused(ermine.SGDClassifier(), "batch_size", X[mine], label[mine])
 # One process has bad rows: all hear of it.
 bad = X[mine].copy()
 if comm.rank == comm.size - 1:

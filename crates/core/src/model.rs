@@ -19,6 +19,11 @@ pub trait Estimator: Params {
     type Model: Model;
     const INFO: Info;
 
+    /// How these parameters go through the rows, where it depends on them. [`Estimator::INFO`] speaks of the defaults.
+    fn passes(&self) -> Passes {
+        Self::INFO.passes
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>>;
 
     /// Goes on from a model with more data or more passes (`partial_fit`, `warm_start`).
@@ -408,7 +413,7 @@ impl<E: Estimator> AnyEstimator for E {
     }
 
     fn info(&self) -> Info {
-        E::INFO
+        Info { passes: self.passes(), ..E::INFO }
     }
 
     fn values(&self) -> Values {

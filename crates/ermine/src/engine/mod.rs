@@ -20,6 +20,7 @@ pub mod least_squares;
 pub mod loss;
 pub mod members;
 pub mod meter;
+pub mod minibatch;
 pub mod neighbours;
 pub mod newton;
 pub mod non_negative;

@@ -7,7 +7,7 @@
 //! minimum of its loss where that is bounded in curvature, so that columns of any size do not throw the weights off; rows for
 //! which plain descent is stable are not affected.
 //!
-//! Sequential by nature, so rows are wanted in memory; classes run side by side.
+//! Sequential by nature, so rows are wanted in memory; classes run side by side. For minibatches see [`super::minibatch`].
 
 use super::loss::Loss;
 use crate::{
@@ -46,6 +46,8 @@ pub struct Sgd {
     /// Share of the L1 penalty: 0 for L2, 1 for L1.
     pub l1_ratio: f64,
     pub fit_intercept: bool,
+    /// Rows of a step.
+    pub batch_size: usize,
     pub max_iter: usize,
     /// Stop when a pass improves by less, several times in a row; none never stops.
     pub tol: Option<f64>,
@@ -74,6 +76,7 @@ pub struct State {
     pub velocity: Vec<f64>,
 }
 
+#[derive(Default)]
 pub struct Descent {
     pub state: State,
     /// Mean loss of each pass, measured before each step.
@@ -107,6 +110,23 @@ impl State {
 }
 
 impl Sgd {
+    /// Bottou's rule: the first steps are about as long as typical weights.
+    pub(super) fn t0(&self) -> f64 {
+        let typical = (1.0 / self.alpha.max(1e-300).sqrt()).sqrt();
+        let slope = self.loss.slope(1.0, -typical).abs().max(1.0);
+        1.0 / (typical / slope * self.alpha.max(1e-300))
+    }
+
+    /// The length of step t, counted from 1.
+    #[inline(always)]
+    pub(super) fn eta(&self, t: f64, t0: f64, eta0: f64) -> f64 {
+        match self.rate {
+            LearningRate::Constant | LearningRate::Adaptive => eta0,
+            LearningRate::Optimal => 1.0 / (self.alpha.max(1e-300) * (t0 + t - 1.0)),
+            LearningRate::Invscaling => eta0 / t.powf(self.power_t),
+        }
+    }
+
     /// Makes up to `max_iter` passes from `state`. The order of rows is the same for every `class`.
     pub fn run(&self, rows: &Rows, state: State, ctx: &Ctx, limit: usize) -> Result<Descent> {
         let n = rows.x.rows();
@@ -128,8 +148,7 @@ impl Sgd {
         };
         let mut next = Vec::new();
         let mut walk = Walk::new(self, state);
-        let mut out =
-            Descent { state: State::default(), losses: vec![], mistakes: vec![], converged: false, early: false };
+        let mut out = Descent::default();
         let (mut best, mut waited, mut eta) = (f64::INFINITY, 0, self.eta0);
         for pass in 0..limit {
             ctx.check()?;
@@ -197,10 +216,6 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(sgd: &'a Sgd, state: State) -> Self {
-        // Bottou's rule: the first steps are about as long as typical weights.
-        let typical = (1.0 / sgd.alpha.max(1e-300).sqrt()).sqrt();
-        let slope = sgd.loss.slope(1.0, -typical).abs().max(1.0);
-        let t0 = 1.0 / (typical / slope * sgd.alpha.max(1e-300));
         let cols = state.w.len();
         let lag = if sgd.average {
             if state.sum.is_empty() { vec![0.0; cols] } else { state.sum.iter().map(|sum| -sum).collect() }
@@ -213,7 +228,7 @@ impl<'a> Walk<'a> {
             scale: 1.0,
             b: state.b,
             t: state.t,
-            t0,
+            t0: sgd.t0(),
             scales: 0.0,
             lag,
             sum_b: if sgd.average { state.sum_b } else { 0.0 },
@@ -227,14 +242,6 @@ impl<'a> Walk<'a> {
             },
             due: 0.0,
             paid: if sgd.l1_ratio > 0.0 { vec![0.0; cols] } else { Vec::new() },
-        }
-    }
-
-    fn eta(&self, eta0: f64) -> f64 {
-        match self.sgd.rate {
-            LearningRate::Constant | LearningRate::Adaptive => eta0,
-            LearningRate::Optimal => 1.0 / (self.sgd.alpha.max(1e-300) * (self.t0 + self.t - 1.0)),
-            LearningRate::Invscaling => eta0 / self.t.powf(self.sgd.power_t),
         }
     }
 
@@ -277,7 +284,7 @@ impl<'a> Walk<'a> {
             sum += c * point.value;
             mistakes += usize::from(if loss.classifies() { (2.0 * y - 1.0) * s <= 0.0 } else { point.slope != 0.0 });
             self.t += 1.0;
-            let mut eta = self.eta(eta0);
+            let mut eta = self.sgd.eta(self.t, self.t0, eta0);
             if let Some(ceiling) = ceiling {
                 eta = eta.min(1.0 / (ceiling * c * rows.norms2[i]).max(f64::MIN_POSITIVE));
             }
@@ -417,6 +424,7 @@ mod tests {
             alpha: 0.01,
             l1_ratio: 0.0,
             fit_intercept: true,
+            batch_size: 1,
             max_iter: 3,
             tol: None,
             shuffle: false,

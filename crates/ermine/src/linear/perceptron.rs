@@ -6,7 +6,7 @@
 //! `resume` is a partial fit: one pass.
 
 use super::{
-    sgd::{SgdModel, WHY, descend},
+    sgd::{SgdModel, descend},
     sgd_regressor::mix,
 };
 use crate::{
@@ -59,6 +59,7 @@ impl Perceptron {
             alpha: if self.penalty == SgdPenalty::None { 0.0 } else { self.alpha },
             l1_ratio: mix(self.penalty, self.l1_ratio),
             fit_intercept: self.fit_intercept,
+            batch_size: 1,
             max_iter: self.max_iter,
             tol: self.tol,
             shuffle: self.shuffle,
@@ -88,7 +89,7 @@ impl Estimator for Perceptron {
             "linear_model",
             Task::Classification,
             "min_{w,b} sum_i max(0, -y_i (w.x_i + b)), by unit steps",
-            Passes::Memory(WHY),
+            Passes::Memory("rows are visited one at a time in random order"),
         )
     };
 

@@ -2,14 +2,16 @@
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
-    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Result, Source, Stop, X,
+    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Passes, Result, Source, Stop, X,
     core::{
         TargetKind,
+        ctx::together,
         data::{Batch, Row},
         kernel,
     },
     engine::{
         loss::Loss,
+        minibatch::Spread,
         sgd::{Descent, Rows, Sgd, State},
     },
     linear::logistic_regression::first_largest,
@@ -37,7 +39,11 @@ pub fn descend(
     data: &dyn Source,
     ctx: &Ctx,
 ) -> Result<Fit<SgdModel>> {
-    let batch = data.in_memory(name, WHY)?;
+    // A row at a time is for one worker, minibatches are sums.
+    let batch = match sgd.batch_size {
+        1 => data.in_memory(name, WHY)?,
+        _ => data.share_in_memory(name, WHY)?,
+    };
     let (classes, outputs) = match data.shape().target {
         TargetKind::Class(2) => (2, 1),
         TargetKind::Class(classes) => (classes, classes),
@@ -52,8 +58,10 @@ pub fn descend(
         let x = batch.x.slice(block * BLOCK..((block + 1) * BLOCK).min(batch.rows()));
         x.check_finite(batch.first + block * BLOCK)?;
         Ok(x.iter().map(|row| row.norm2() + constant).collect::<Vec<f64>>())
-    })?;
-    let norms2 = norms2.concat();
+    });
+    let checked = norms2.as_ref().map_err(Clone::clone).and_then(|_| Spread::new(data));
+    together(ctx.exchange(), checked.as_ref().map(drop).map_err(Clone::clone))?;
+    let (norms2, spread) = (norms2?.concat(), checked?);
     let own = |class: usize| -> Result<Descent> {
         let y: Vec<f64> = match classes {
             0 => batch.y.real().to_vec(),
@@ -62,9 +70,16 @@ pub fn descend(
         };
         let rows = Rows { x: batch.x, y: &y, weights: batch.weights, norms2: &norms2 };
         let state = before.map_or_else(|| State::new(batch.x.cols()), |before| before.states[class].clone());
-        sgd.run(&rows, state, ctx, limit)
+        match sgd.batch_size {
+            1 => sgd.run(&rows, state, ctx, limit),
+            _ => sgd.run_minibatches(&rows, &spread, state, ctx, limit),
+        }
     };
-    let descents: Vec<Descent> = ctx.map(outputs, own)?;
+    // Workers meet at every step, so that all must be at the same one.
+    let descents: Vec<Descent> = match ctx.exchange().size() {
+        1 => ctx.map(outputs, own)?,
+        _ => (0..outputs).map(own).collect::<Result<_>>()?,
+    };
     let mut coef = Matrix::zeros(outputs, batch.x.cols());
     let mut intercept = vec![0.0; outputs];
     for (class, descent) in descents.iter().enumerate() {
@@ -112,7 +127,12 @@ pub fn descend(
 /// Rows that are checked and measured together.
 const BLOCK: usize = 4096;
 
-pub const WHY: &str = "rows are visited one at a time in random order";
+pub const WHY: &str = "rows are visited one at a time in random order; with batch_size above 1 workers can share them";
+
+/// What is demanded of the rows at this size of minibatches.
+pub fn passes(batch_size: usize) -> Passes {
+    if batch_size == 1 { Passes::Memory(WHY) } else { Passes::Shares("rows are visited in random order") }
+}
 
 /// Whether the perceptron separated the rows, and what Novikoff's theorem then promises.
 fn verdict(batch: &Batch, coef: &Matrix, intercept: &[f64], descents: &[Descent]) -> String {

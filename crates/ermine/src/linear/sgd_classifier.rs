@@ -3,7 +3,7 @@
 //! in [`sgd`](crate::engine::sgd). `resume` is a partial fit: one pass.
 
 use super::{
-    sgd::{SgdModel, WHY, descend},
+    sgd::{SgdModel, WHY, descend, passes},
     sgd_regressor::mix,
 };
 use crate::{
@@ -66,6 +66,8 @@ params! {
         n_iter_no_change: usize = 5, at_least(1.0);
         /// Whether to predict with the average of all iterates.
         average: bool = false;
+        /// Rows of a step. Above 1 the rows may be spread over several workers, and the step goes along the mean of their slopes.
+        batch_size: usize = 1, at_least(1.0);
     }
 }
 
@@ -82,6 +84,7 @@ impl SGDClassifier {
             alpha: if self.penalty == SgdPenalty::None { 0.0 } else { self.alpha },
             l1_ratio: mix(self.penalty, self.l1_ratio),
             fit_intercept: self.fit_intercept,
+            batch_size: self.batch_size,
             max_iter: self.max_iter,
             tol: self.tol,
             shuffle: self.shuffle,
@@ -117,6 +120,10 @@ impl Estimator for SGDClassifier {
             Passes::Memory(WHY),
         )
     };
+
+    fn passes(&self) -> Passes {
+        passes(self.batch_size)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "SGDClassifier", None, self.max_iter, data, ctx)

@@ -1,7 +1,7 @@
 //! Linear regression by stochastic gradients: squared, Huber and epsilon-insensitive losses with an L2, L1 or mixed penalty. The
 //! work, and what is promised for badly scaled columns, is in [`sgd`](crate::engine::sgd). `resume` is a partial fit: one pass.
 
-use super::sgd::{SgdModel, WHY, descend};
+use super::sgd::{SgdModel, WHY, descend, passes};
 use crate::{
     Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
     core::{
@@ -63,6 +63,8 @@ params! {
         n_iter_no_change: usize = 5, at_least(1.0);
         /// Whether to predict with the average of all iterates.
         average: bool = false;
+        /// Rows of a step. Above 1 the rows may be spread over several workers, and the step goes along the mean of their slopes.
+        batch_size: usize = 1, at_least(1.0);
     }
 }
 
@@ -78,6 +80,7 @@ impl SGDRegressor {
             alpha: if self.penalty == SgdPenalty::None { 0.0 } else { self.alpha },
             l1_ratio: mix(self.penalty, self.l1_ratio),
             fit_intercept: self.fit_intercept,
+            batch_size: self.batch_size,
             max_iter: self.max_iter,
             tol: self.tol,
             shuffle: self.shuffle,
@@ -116,6 +119,10 @@ impl Estimator for SGDRegressor {
             Passes::Memory(WHY),
         )
     };
+
+    fn passes(&self) -> Passes {
+        passes(self.batch_size)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "SGDRegressor", None, self.max_iter, data, ctx)
