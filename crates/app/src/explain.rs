@@ -23,7 +23,11 @@ use serde::Serialize;
 /// More columns than this are not shuffled one by one; those that the model itself rates highest are.
 const SHUFFLED: usize = 100;
 /// Rows are enough for a picture; more would only cost time.
-const LOOKED_AT: usize = 2000;
+pub const LOOKED_AT: usize = 2000;
+/// Rows that a picture of one column follows.
+pub const FOLLOWED: usize = 300;
+/// Rows that a learning curve learns from.
+pub const LEARNT_FROM: usize = 20_000;
 
 /// How much the score falls when the values of a column are shuffled.
 #[derive(Clone, Debug, Serialize)]
@@ -123,15 +127,20 @@ fn worth_shuffling(recipe: &Recipe, model: &dyn AnyModel, cols: usize) -> Vec<us
     order
 }
 
-/// Rows drawn by seed and number.
+/// At most so many rows, drawn by seed and number.
 fn sample(rows: &Rows, most: usize, seed: u64) -> Rows {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    if rows.len() > most {
+    rows.take(&sampled(rows.len(), most, seed))
+}
+
+/// The numbers of at most so many rows, drawn by seed and number, rising.
+pub fn sampled(rows: usize, most: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    if rows > most {
         order.sort_by_key(|&row| (rng::key(seed, "look", row as u64), row));
         order.truncate(most);
         order.sort_unstable();
     }
-    rows.take(&order)
+    order
 }
 
 /// The output that pictures show.
@@ -154,7 +163,7 @@ pub fn dependence(
 ) -> Result<Dependence> {
     let output =
         shown(whole, task).ok_or_else(|| Error::Unsupported("this model has no prediction to follow".into()))?;
-    let some = sample(rows, 300, ctx.seed);
+    let some = sample(rows, FOLLOWED, ctx.seed);
     let data = some.data()?;
     let feature = some.features[column];
     let found = inspect::partial_dependence(ctx, whole, &data.batch(), feature, column, output, 0, true, 24, 0)?;
@@ -181,7 +190,7 @@ pub fn learning_curve(
     metric: &Metric,
     ctx: &Ctx,
 ) -> Result<Option<LearningCurve>> {
-    let rows = &sample(rows, 20_000, ctx.seed);
+    let rows = &sample(rows, LEARNT_FROM, ctx.seed);
     if rows.len() < 30 {
         return Ok(None);
     }

@@ -265,12 +265,12 @@ impl Job {
         let mut tested = None;
         if !test.is_empty() {
             let part = plan.fit(learning, &CheckpointFile::of(kept, ctx.clone(), "test"))?;
-            tested = Some(score_rows(&plan, &part, learning, &test_rows, open || self.insight, ctx)?);
+            let said = part.outputs(plan.entry, &test_rows.data()?.batch().x, &test_rows.texts, ctx)?;
+            tested = Some(judge(&said, learning, &test_rows, open || self.insight, ctx)?);
             if open || self.insight {
-                // What is left of the budget, and a moment in any case.
-                let end = (begin + self.budget).max(Instant::now() + Duration::from_secs(2));
-                self.look_into(&plan, &part, learning, &test_rows, &mut insight, &ctx.clone().with_deadline(end))?;
-                ctx.check()?;
+                let looked =
+                    Looked { learning, test: &test_rows, followed: &test_rows, truth: &test_rows, said: &said };
+                self.look_into(&plan, &part, &looked, begin, &mut insight, ctx)?;
             }
         }
         // The model that is kept has seen every row; the test score is of the same recipe on fewer.
@@ -280,8 +280,7 @@ impl Job {
         }
         let clusters = cluster_sizes(&whole.fit);
         if self.insight {
-            let classes = plan.target.as_ref().map_or(&[][..], |target| &target.classes);
-            insight.tree = explain::tree_picture(&whole.recipe, &*whole.fit.model, &plan.schema, classes, 4);
+            insight.tree = tree_picture(&plan, &whole);
         }
         let sizes = Sizes { total, used: rows.len(), train: learning.len(), test: test.len(), from_disk: false };
         let outcome = Outcome { tested, folds, clusters, comparison, insight };
@@ -293,11 +292,15 @@ impl Job {
         &self,
         plan: &Plan,
         part: &Part,
-        learning: &Rows,
-        test: &Rows,
+        looked: &Looked,
+        begin: Instant,
         insight: &mut Insight,
         ctx: &Ctx,
     ) -> Result<()> {
+        let Looked { learning, test, followed, truth, said } = *looked;
+        // What is left of the budget, and a moment in any case.
+        let end = (begin + self.budget).max(Instant::now() + Duration::from_secs(2));
+        let (whole_time, ctx) = (ctx, &ctx.clone().with_deadline(end));
         // A picture that is not ready in time is left out; it decides nothing.
         let in_time = |outcome: Result<()>| match outcome {
             Err(Error::Cancelled) => Ok(()),
@@ -307,11 +310,10 @@ impl Job {
         let whole = part.whole(&test.texts, ctx);
         in_time(explain::importance(&whole, &plan.schema, test, metric, ctx).map(|found| insight.importance = found))?;
         if !self.insight {
-            return Ok(());
+            return whole_time.check();
         }
-        if let Some(truth) = &test.target {
-            let said = part.outputs(plan.entry, &test.data()?.batch().x, &test.texts, ctx)?;
-            explain::curves(insight, truth, &said, test.weights.as_deref(), self.seed)?;
+        if let Some(target) = &truth.target {
+            explain::curves(insight, target, said, truth.weights.as_deref(), self.seed)?;
         }
         let is_text = |column: usize| test.texts.0.iter().any(|(known, _)| *known == column);
         let shown: Vec<usize> = insight
@@ -322,11 +324,12 @@ impl Job {
             .take(6)
             .collect();
         for column in shown {
-            let found = explain::dependence(&whole, plan.task, &plan.schema, test, column, ctx);
+            let found = explain::dependence(&whole, plan.task, &plan.schema, followed, column, ctx);
             in_time(found.map(|found| insight.dependence.push(found)))?;
         }
         let curve = explain::learning_curve(&*plan.estimator, plan.entry, learning, metric, ctx);
-        in_time(curve.map(|found| insight.curve = found))
+        in_time(curve.map(|found| insight.curve = found))?;
+        whole_time.check()
     }
 
     /// Two passes over the file: schema first, numbers into a temporary file second. Fits the training part, scores the rest.
@@ -754,6 +757,21 @@ fn fit_source(plan: &Plan, raw: &dyn Source, ctx: &Ctx) -> Result<Part> {
     let recipe = Recipe::from(preparation);
     let fit = fit.map_err(|error| error.with_columns(&recipe.names(&plan.schema)))?;
     Ok(Part { recipe, fit })
+}
+
+fn tree_picture(plan: &Plan, whole: &Part) -> Option<String> {
+    let classes = plan.target.as_ref().map_or(&[][..], |target| &target.classes);
+    explain::tree_picture(&whole.recipe, &*whole.fit.model, &plan.schema, classes, 4)
+}
+
+/// What pictures of a fitted model look at.
+struct Looked<'a> {
+    learning: &'a Rows,
+    /// Rows that were not learnt from, those that single columns are followed on, and the targets of all of them with what was said.
+    test: &'a Rows,
+    followed: &'a Rows,
+    truth: &'a Rows,
+    said: &'a Predictions,
 }
 
 fn score_rows(plan: &Plan, part: &Part, train: &Rows, test: &Rows, intervals: bool, ctx: &Ctx) -> Result<Tested> {

@@ -257,6 +257,39 @@ fn every_sum_gives_the_model_file_of_one_process() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Scores, intervals and pictures look at the rows that a single process looks at.
+#[test]
+fn the_report_is_that_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    rows(12_200).write(folder);
+    let common = ["--kind", "day=date", "--ignore", "positive", "--folds", "2", "--report", "page.html", "--json"];
+    let questions = [
+        ["--model", "LogisticRegression", "--target", "class", "--ignore", "y"],
+        ["--model", "Ridge", "--target", "y", "--ignore", "class"],
+    ];
+    for question in questions {
+        let report = |processes: Option<usize>, data: &str| -> serde_json::Value {
+            let output = fit(folder, processes, &[&[data][..], &question[..], &common[..]].concat());
+            assert!(output.status.success(), "{}", stderr(&output));
+            assert!(fs::read_to_string(folder.join("page.html")).unwrap().contains("dependence"));
+            fs::remove_file(folder.join("page.html")).unwrap();
+            serde_json::from_slice(&output.stdout).unwrap()
+        };
+        let one = report(None, "whole.csv");
+        for part in ["importance", "dependence"] {
+            assert!(!one["insight"][part].as_array().unwrap().is_empty(), "{part}");
+        }
+        assert!(one["insight"]["curve"].is_object());
+        for (processes, data) in [(2, "part-*.csv"), (3, "whole.parquet")] {
+            let several = report(Some(processes), data);
+            for part in ["test", "intervals", "baseline", "folds", "confusion", "insight"] {
+                assert_eq!(several[part], one[part], "{part} of {processes} processes");
+            }
+        }
+    }
+}
+
 /// A run that must fail: one message, and no model.
 fn refused(folder: &Path, mut command: Command) -> String {
     let output = command.output().unwrap();

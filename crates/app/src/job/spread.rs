@@ -9,7 +9,7 @@ use super::*;
 use ermine::{
     Data, Feature, Matrix,
     core::{
-        ctx::{Exchange, together},
+        ctx::{Alone, Exchange, together},
         reduce::{leaf_rows, shares},
         source::Shard,
     },
@@ -23,7 +23,7 @@ const VALUES: usize = 2000;
 
 impl Job {
     pub(super) fn spread(&self, ctx: &Ctx) -> Result<(Fitted, Report)> {
-        let exchange = ctx.exchange();
+        let (begin, exchange) = (Instant::now(), ctx.exchange());
         self.check_spread(exchange)?;
         ctx.progress(Progress { what: "reading", step: 0, of: None, value: None });
         let files = together(exchange, self.files())?.swap_remove(0);
@@ -78,11 +78,31 @@ impl Job {
             false => None,
         };
         ctx.progress(Progress { what: "testing", step: 0, of: None, value: None });
+        let mut insight = Insight::default();
         let tested = match &test_share {
             Some(share) => {
                 let part = fit(&plan, learning, &CheckpointFile::of(kept, ctx.clone(), "test"))?;
-                let predicted = predict(&plan, &part, share, ctx)?;
-                Some(judge(&predicted, &train_targets, &test_targets, self.insight, ctx)?)
+                let said = predict(&plan, &part, share, ctx)?;
+                if self.insight {
+                    // One looks, at the rows that a single process would look at.
+                    let few = |share: &Share, most: usize| {
+                        share.take(&explain::sampled(share.total, most, ctx.seed), exchange)?.on_first(exchange)
+                    };
+                    let (test, followed) = (few(share, explain::LOOKED_AT)?, few(share, explain::FOLLOWED)?);
+                    let learning = few(learning, explain::LEARNT_FROM)?;
+                    if exchange.rank() == 0 {
+                        let looked = Looked {
+                            learning: &learning,
+                            test: &test,
+                            followed: &followed,
+                            truth: &test_targets,
+                            said: &said,
+                        };
+                        let alone = ctx.clone().with_exchange(Alone);
+                        self.look_into(&plan, &part, &looked, begin, &mut insight, &alone)?;
+                    }
+                }
+                Some(judge(&said, &train_targets, &test_targets, self.insight, ctx)?)
             }
             None => None,
         };
@@ -91,7 +111,7 @@ impl Job {
             plan.notes.push(format!("{} has no state to keep: no checkpoint was written", plan.entry.name));
         }
         if self.insight {
-            plan.notes.push("what drives the model is not looked into on several workers: see 'ermine explain'".into());
+            insight.tree = tree_picture(&plan, &whole);
         }
         let mut clusters: Vec<usize> = Vec::new();
         for sizes in together(exchange, Ok(cluster_sizes(&whole.fit)))? {
@@ -100,7 +120,7 @@ impl Job {
         }
         let train = if test.is_empty() { all.total } else { train.len() };
         let sizes = Sizes { total, used: all.total, train, test: test.len(), from_disk: false };
-        let outcome = Outcome { tested, folds, clusters, comparison: None, insight: Insight::default() };
+        let outcome = Outcome { tested, folds, clusters, comparison: None, insight };
         plan.finish(whole, outcome, sizes, fingerprint)
     }
 
@@ -195,6 +215,13 @@ impl Share {
     fn aligned(self, exchange: &dyn Exchange) -> Result<Share> {
         let cuts = shares(&self.shape(self.rows.x.cols), exchange.size());
         if self.everyones() == cuts { Ok(self) } else { self.moved(&cuts, exchange) }
+    }
+
+    /// All rows of the set on the first worker, none on the others.
+    fn on_first(&self, exchange: &dyn Exchange) -> Result<Rows> {
+        let cut = |rank: usize| if rank == 0 { 0..self.total } else { self.total..self.total };
+        let cuts: Vec<Range<usize>> = (0..exchange.size()).map(cut).collect();
+        Ok(self.moved(&cuts, exchange)?.rows)
     }
 
     /// The rows that each worker holds.
