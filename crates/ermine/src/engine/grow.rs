@@ -214,15 +214,36 @@ struct Found {
     score: f64,
     feature: usize,
     cut: Cut,
-    test: Test,
     missing_left: bool,
 }
 
 /// A test on codes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Cut {
-    AtMost(u32),
+    /// The last code on the left, and the first on the right: missing when only the missing are there. The threshold lies between.
+    Between(u32, u32),
+    /// The last code on the left, and the threshold.
+    At(u32, f64),
     Among(Box<[u64]>),
+}
+
+impl Cut {
+    /// Values are looked up here: of all columns that are tried only the best needs a threshold.
+    fn settled(self, column: &Column) -> Cut {
+        match self {
+            Cut::Between(last, MISSING) => Cut::At(last, f64::INFINITY),
+            Cut::Between(last, next) => Cut::At(last, column.between(last, next)),
+            known => known,
+        }
+    }
+
+    fn test(self, column: &Column) -> Test {
+        match self.settled(column) {
+            Cut::Between(..) => unreachable!("it is settled"),
+            Cut::At(_, threshold) => Test::AtMost(threshold),
+            Cut::Among(set) => Test::Among(set),
+        }
+    }
 }
 
 impl Found {
@@ -230,7 +251,7 @@ impl Found {
     fn goes_left(&self, code: u32) -> bool {
         match &self.cut {
             _ if code == MISSING => self.missing_left,
-            Cut::AtMost(last) => code <= *last,
+            Cut::Between(last, _) | Cut::At(last, _) => code <= *last,
             Cut::Among(set) => contains(set, code as usize),
         }
     }
@@ -352,8 +373,8 @@ impl Grower<'_> {
                 partition(rows, |row| found.goes_left(codes[row as usize]), right)
             }
         };
-        draft.nodes[at].split =
-            Some(Split { feature: found.feature, test: found.test, missing_left: found.missing_left });
+        let test = found.cut.test(&self.columns.columns[found.feature]);
+        draft.nodes[at].split = Some(Split { feature: found.feature, test, missing_left: found.missing_left });
         Ok(left)
     }
 
@@ -636,17 +657,8 @@ impl Node<'_> {
     }
 
     fn at_most(&self, best: Best) -> Found {
-        let threshold = match best.next {
-            MISSING => f64::INFINITY,
-            next => self.column.between(best.last, next),
-        };
-        Found {
-            score: best.score,
-            feature: self.feature,
-            cut: Cut::AtMost(best.last),
-            test: Test::AtMost(threshold),
-            missing_left: best.missing_left,
-        }
+        let cut = Cut::Between(best.last, best.next);
+        Found { score: best.score, feature: self.feature, cut, missing_left: best.missing_left }
     }
 
     /// The best cut of the codes in the scratch, which lie in low..=high or are missing.
@@ -880,8 +892,7 @@ impl Node<'_> {
         let Feature::Category { levels } = self.column.feature else { unreachable!("a category has levels") };
         let mut set = vec![0u64; (levels as usize).div_ceil(64)];
         left.for_each(|level| set[level / 64] |= 1 << (level % 64));
-        let set: Box<[u64]> = set.into();
-        Found { score, feature: self.feature, cut: Cut::Among(set.clone()), test: Test::Among(set), missing_left }
+        Found { score, feature: self.feature, cut: Cut::Among(set.into()), missing_left }
     }
 
     /// A random cut between the smallest and the largest value of the node, or a random set of its levels.
@@ -903,13 +914,7 @@ impl Node<'_> {
                         (self.column.code(low + left - 1), threshold)
                     }
                 };
-                Found {
-                    score: 0.0,
-                    feature: self.feature,
-                    cut: Cut::AtMost(cut),
-                    test: Test::AtMost(threshold),
-                    missing_left: false,
-                }
+                Found { score: 0.0, feature: self.feature, cut: Cut::At(cut, threshold), missing_left: false }
             }
             Feature::Category { levels } => {
                 let mut present = vec![false; levels as usize];

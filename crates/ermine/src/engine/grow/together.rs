@@ -47,7 +47,9 @@ impl Grower<'_> {
         let one = |hand: &mut Hand<M>, place: usize| -> Tried {
             let j = drawn[place];
             let (varies, found) = self.column(hand, rows, None, j, mix(seed ^ j as u64), tie);
-            (place, varies, found)
+            // Whoever hears of it may not have the values.
+            let column = &self.columns.columns[j];
+            (place, varies, found.map(|found| Found { cut: found.cut.settled(column), ..found }))
         };
         let mine: Vec<usize> = here(0..count).collect();
         let tried: Vec<Tried> = if self.parallel && mine.len() > 1 && rows.len() * mine.len() > LARGE {
@@ -186,8 +188,12 @@ fn distinct(codes: &[u32]) -> Vec<u32> {
     let words = known().max().map_or(0, |last| last as usize / 64 + 1);
     let mut bits = vec![0u64; words];
     known().for_each(|code| bits[code as usize / 64] |= 1 << (code % 64));
-    let of_word = |(at, &word): (usize, &u64)| {
-        (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at as u32 * 64 + bit)
-    };
-    bits.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(of_word).collect()
+    let mut distinct = Vec::new();
+    for (at, mut word) in bits.into_iter().enumerate() {
+        while word != 0 {
+            distinct.push(at as u32 * 64 + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+    distinct
 }
