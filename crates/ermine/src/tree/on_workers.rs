@@ -1,5 +1,5 @@
 //! Trees and forests on several workers are those of one process, bit by bit. The table has all that a split can meet: numbers, categories,
-//! missing values, columns that are constant everywhere or nearly so. In unit tests nodes count as large, and messages as full, much earlier.
+//! missing values, columns that are constant everywhere or nearly so, twins between which the order of trying decides. In unit tests nodes count as large, and messages as full, much earlier.
 
 use crate::{
     AnyModel, Ctx, Data, Error, Feature, Fit, Result, Source, Spec, Task, Value, X,
@@ -8,7 +8,7 @@ use crate::{
 };
 
 const ROWS: usize = 20_000;
-const COLS: usize = 7;
+const COLS: usize = 8;
 
 struct Table {
     x: Vec<f64>,
@@ -29,7 +29,16 @@ fn table() -> Table {
         let rounded = if rng.uniform() < 0.2 { f64::NAN } else { (8.0 * rng.normal()).round() / 8.0 };
         let rare = if i % 1500 == 7 { i as f64 } else { -1.0 };
         let few = if i % 11 == 0 { f64::NAN } else { (i % 3) as f64 };
-        table.x.extend([smooth, rounded, if level == 69.0 { 99.0 } else { level }, 4.5, rare, few, count]);
+        table.x.extend([
+            smooth,
+            rounded,
+            if level == 69.0 { 99.0 } else { level },
+            4.5,
+            rare,
+            few,
+            count,
+            2.0 * smooth,
+        ]);
         let known = if rounded.is_nan() { 1.5 } else { rounded };
         let y = smooth * known + 0.05 * (level % 7.0) * few.max(0.5) - (count / 100.0).sin() + 0.4 * rng.normal();
         // Exact sums would hide another order of adding.
@@ -78,7 +87,7 @@ fn numbers(fit: &Fit<Box<dyn AnyModel>>) -> Vec<u64> {
     fit.rows.iter().flat_map(|(_, array)| of(&array.values)).collect()
 }
 
-/// Fits on 2, 3, 5 and 9 workers, two of which have no column.
+/// Up to nine workers, one of which has no column.
 fn same(table: &Table, name: &str, params: &[(&str, Value)], classes: usize, weighted: bool) {
     let params = params.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
     let spec = Spec { name: name.into(), params };
@@ -127,7 +136,17 @@ fn random_forests() {
     let few = [("n_estimators", Value::Int(3)), ("oob_score", Value::Bool(true)), ("max_features", Value::Int(1))];
     same(&table, "RandomForestClassifier", &few, 3, true);
     let of_numbers = [("max_samples", Value::Float(0.7)), ("min_weight_fraction_leaf", Value::Float(1e-4))];
-    same(&table, "RandomForestRegressor", &[&few[..2], &of_numbers].concat(), 0, false);
+    let of_numbers = [&few[..2], &of_numbers, &[("max_features", Value::Int(6))]].concat();
+    same(&table, "RandomForestRegressor", &of_numbers, 0, false);
+}
+
+/// Forests look for cuts at evenly spaced codes, which must be those of the whole column also in a subtree. In noise every cut is as good as
+/// the next, so other codes are another tree.
+#[test]
+fn forests_of_noise() {
+    let mut rng = Ctx::new(4).rng("noise", 0);
+    let noise = Table { codes: (0..ROWS).map(|_| rng.below(3) as u32).collect(), ..table() };
+    same(&noise, "RandomForestClassifier", &[("n_estimators", Value::Int(3)), ("max_depth", Value::Int(9))], 3, false);
 }
 
 #[test]
