@@ -96,7 +96,8 @@ impl Columns {
         let elsewhere = |&feature: &Feature| Column { feature, codes: vec![], values: vec![], ranks: vec![] };
         let mut columns: Vec<Column> = kinds.iter().map(elsewhere).collect();
         // A few columns of everyone at a time; where a single one is too long, some of its rows.
-        let (few, pieces) = ((AT_ONCE / (8 * rows)).max(1), (8 * rows).div_ceil(AT_ONCE));
+        let bytes = 8 * rows.max(1);
+        let (few, pieces) = ((AT_ONCE / bytes).max(1), bytes.div_ceil(AT_ONCE));
         for first in (0..cols.div_ceil(size)).step_by(few) {
             let group = |rank: usize| {
                 let all = share(rank);

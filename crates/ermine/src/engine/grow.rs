@@ -7,7 +7,7 @@
 //! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split into two sets of levels:
 //! in the order of the mean target the best cut is the best of all subsets (Fisher 1958; Breiman et al. 1984), for more than two
 //! classes the order is tried for each class. Missing values are tried on both sides. The random choices at a node hang on its path from
-//! the root, so subtrees can grow in any order, on any thread and on any worker: [`together`](self::together).
+//! the root, so subtrees can grow in any order, on any thread and on any worker (`grow/together.rs`).
 
 use crate::{
     Ctx, Error, Feature, Result,

@@ -1,5 +1,6 @@
 //! Trees and forests on several workers are those of one process, bit by bit. The table has all that a split can meet: numbers, categories,
-//! missing values, columns that are constant everywhere or nearly so, twins between which the order of trying decides. In unit tests nodes count as large, and messages as full, much earlier.
+//! missing values, columns that are constant everywhere or nearly so, twins between which the order of trying decides. In unit tests nodes
+//! count as large, and messages as full, much earlier.
 
 use crate::{
     AnyModel, Ctx, Data, Error, Feature, Fit, Result, Source, Spec, Task, Value, X,
@@ -14,6 +15,7 @@ struct Table {
     x: Vec<f64>,
     features: Vec<Feature>,
     real: Vec<f64>,
+    two: Vec<f64>,
     codes: Vec<u32>,
     weights: Vec<f64>,
 }
@@ -23,26 +25,19 @@ fn table() -> Table {
     let mut features = vec![Feature::Number; COLS];
     features[2] = Feature::Category { levels: 70 };
     features[5] = Feature::Category { levels: 3 };
-    let mut table = Table { x: vec![], features, real: vec![], codes: vec![], weights: vec![] };
+    let mut table = Table { x: vec![], features, real: vec![], two: vec![], codes: vec![], weights: vec![] };
     for i in 0..ROWS {
         let (smooth, count, level) = (rng.normal(), rng.below(300) as f64, rng.below(70) as f64);
         let rounded = if rng.uniform() < 0.2 { f64::NAN } else { (8.0 * rng.normal()).round() / 8.0 };
         let rare = if i % 1500 == 7 { i as f64 } else { -1.0 };
         let few = if i % 11 == 0 { f64::NAN } else { (i % 3) as f64 };
-        table.x.extend([
-            smooth,
-            rounded,
-            if level == 69.0 { 99.0 } else { level },
-            4.5,
-            rare,
-            few,
-            count,
-            2.0 * smooth,
-        ]);
+        let level = if level == 69.0 { 99.0 } else { level };
+        table.x.extend([smooth, rounded, level, 4.5, rare, few, count, 2.0 * smooth]);
         let known = if rounded.is_nan() { 1.5 } else { rounded };
         let y = smooth * known + 0.05 * (level % 7.0) * few.max(0.5) - (count / 100.0).sin() + 0.4 * rng.normal();
         // Exact sums would hide another order of adding.
         table.real.push(y.abs() / 3.0);
+        table.two.extend([y / 3.0, count / 7.0 - smooth]);
         table.codes.push(u32::from(y > 0.0) + u32::from(y > 1.0));
         table.weights.push([1.0, 0.3, 0.0, 2.1][i % 4]);
     }
@@ -50,10 +45,12 @@ fn table() -> Table {
 }
 
 impl Table {
-    fn data(&self, task: Task, classes: usize, weighted: bool) -> Data<'_> {
+    /// So many classes, or so many numbers.
+    fn data(&self, task: Task, targets: usize, weighted: bool) -> Data<'_> {
         let data = Data::new(X::dense(&self.x, COLS).unwrap()).features(&self.features[..]).unwrap();
         let data = match task {
-            Task::Classification => data.classes(&self.codes, classes).unwrap(),
+            Task::Classification => data.classes(&self.codes, targets).unwrap(),
+            _ if targets == 2 => data.reals(&self.two, 2).unwrap(),
             _ => data.real(&self.real).unwrap(),
         };
         if weighted { data.weights(&self.weights).unwrap() } else { data }
@@ -88,10 +85,10 @@ fn numbers(fit: &Fit<Box<dyn AnyModel>>) -> Vec<u64> {
 }
 
 /// Up to nine workers, one of which has no column.
-fn same(table: &Table, name: &str, params: &[(&str, Value)], classes: usize, weighted: bool) {
+fn same(table: &Table, name: &str, params: &[(&str, Value)], targets: usize, weighted: bool) {
     let params = params.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
     let spec = Spec { name: name.into(), params };
-    let data = table.data(entry(name).unwrap().info.task, classes, weighted);
+    let data = table.data(entry(name).unwrap().info.task, targets, weighted);
     let fit = |data: &dyn Source, ctx: &Ctx| make(&spec)?.fit(data, ctx);
     let one = fit(&data, &Ctx::new(5).with_threads(2)).unwrap();
     for count in [1, 2, 3, 5, 9] {
@@ -124,9 +121,10 @@ fn trees_of_classes() {
 fn trees_of_numbers() {
     let table = table();
     let name = "DecisionTreeRegressor";
-    same(&table, name, &[("prune_fraction", Value::Float(0.3))], 0, true);
-    same(&table, name, &[("criterion", text("absolute_error")), ("max_depth", Value::Int(5))], 0, false);
-    same(&table, name, &[("criterion", text("poisson")), ("splitter", text("random"))], 0, true);
+    same(&table, name, &[("prune_fraction", Value::Float(0.3))], 1, true);
+    same(&table, name, &[("max_depth", Value::Int(9))], 2, true);
+    same(&table, name, &[("criterion", text("absolute_error")), ("max_depth", Value::Int(5))], 1, false);
+    same(&table, name, &[("criterion", text("poisson")), ("splitter", text("random"))], 1, true);
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn random_forests() {
     same(&table, "RandomForestClassifier", &few, 3, true);
     let of_numbers = [("max_samples", Value::Float(0.7)), ("min_weight_fraction_leaf", Value::Float(1e-4))];
     let of_numbers = [&few[..2], &of_numbers, &[("max_features", Value::Int(6))]].concat();
-    same(&table, "RandomForestRegressor", &of_numbers, 0, false);
+    same(&table, "RandomForestRegressor", &of_numbers, 1, false);
 }
 
 /// Forests look for cuts at evenly spaced codes, which must be those of the whole column also in a subtree. In noise every cut is as good as
@@ -154,7 +152,7 @@ fn extra_trees() {
     let table = table();
     let few = [("n_estimators", Value::Int(3)), ("max_features", Value::Int(1))];
     same(&table, "ExtraTreesClassifier", &few, 3, false);
-    same(&table, "ExtraTreesRegressor", &few[..1], 0, true);
+    same(&table, "ExtraTreesRegressor", &few[..1], 1, true);
 }
 
 /// A bad value is met by all, with its number among all rows, and nobody waits.
@@ -177,7 +175,7 @@ fn what_is_wrong_on_one_worker_stops_all() {
 
     // Somebody cancels in the midst of it.
     table.x[15_000 * COLS] = 0.0;
-    let outcomes = on_workers(3, &table.data(Task::Regression, 0, false), |data, ctx| {
+    let outcomes = on_workers(3, &table.data(Task::Regression, 1, false), |data, ctx| {
         let ctx = match ctx.exchange().rank() {
             2 => ctx.clone().with_deadline(std::time::Instant::now() + std::time::Duration::from_millis(300)),
             _ => ctx.clone(),
