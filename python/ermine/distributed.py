@@ -9,7 +9,7 @@ A script under ``mpirun -n 4 python script.py`` gives each process its own conse
     model = distributed.fit(ermine.LogisticRegression(), X_part, y_part, exchange=distributed.Exchange(MPI.COMM_WORLD))
 
 Every process gets the same model, the one that a single process fits to all rows, to the last bit and for any number of processes and
-any cut of the rows. Models that are sums over rows take part; the others say why they do not.
+any cut of the rows. Models that are sums over rows take part, trees and forests too; the others say why they do not.
 """
 
 import numbers

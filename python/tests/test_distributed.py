@@ -52,6 +52,8 @@ check(ermine.MLPRegressor(hidden_layer_sizes=[8], max_iter=3, random_state=1), y
 check(ermine.SGDClassifier(batch_size=64, max_iter=3, random_state=3), label, weight)
 check(ermine.HistGradientBoostingClassifier(max_iter=5, random_state=2), label, weight)
 check(ermine.HistGradientBoostingRegressor(loss="absolute_error", max_iter=5, early_stopping=True, random_state=4), y)
+check(ermine.RandomForestClassifier(n_estimators=4, oob_score=True, random_state=6), label, weight)
+check(ermine.DecisionTreeRegressor(max_leaf_nodes=20, random_state=7), y)
 
 def refused(estimator, words, *arguments):
     try:

@@ -197,6 +197,11 @@ fn question(entry: &Entry) -> Vec<&'static str> {
             args.extend(["--max-iter", "3", "--max-leaf-nodes", "8", "--early-stopping", "true", "--subsample", "0.7"]);
         }
         "SGDClassifier" | "SGDRegressor" => args.extend(["--batch-size", "90", "--max-iter", "3", "--average", "true"]),
+        "RandomForestClassifier" | "RandomForestRegressor" => {
+            args.extend(["--n-estimators", "4", "--oob-score", "true"]);
+        }
+        "ExtraTreesClassifier" | "ExtraTreesRegressor" => args.extend(["--n-estimators", "4"]),
+        "DecisionTreeClassifier" | "DecisionTreeRegressor" => args.extend(["--prune-fraction", "0.2"]),
         "PolynomialFeatures" => args.extend(["--degree", "1"]),
         _ => {}
     }

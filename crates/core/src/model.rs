@@ -257,7 +257,7 @@ pub enum Passes {
     One,
     /// A loop of sums: any size, any number of workers.
     Many,
-    /// A loop of sums over rows that stay in memory, for this reason: any number of workers, each with its own rows.
+    /// Many looks at rows that stay in memory, for this reason: any number of workers, each with its own rows.
     Shares(&'static str),
     /// All rows in the memory of one worker, for this reason.
     Memory(&'static str),

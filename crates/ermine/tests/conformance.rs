@@ -144,9 +144,12 @@ fn problems(entry: &Entry) -> Vec<Problem> {
 }
 
 fn fit(entry: &Entry, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-    // Eight epochs of a network, or eight rounds of boosting, show what all would.
+    // Eight epochs of a network, eight rounds of boosting or five trees show what all would.
     let quick = entry.info.module == "neural_network" || matches!(entry.info.passes, Passes::Shares(_));
-    let values = if quick { [("max_iter".to_string(), Value::Int(8))].into() } else { Values::new() };
+    let fewer = [("max_iter", 8), ("n_estimators", 5)].into_iter().filter(|_| quick);
+    let declared = (entry.params)();
+    let fewer = fewer.filter(|(name, _)| declared.iter().any(|param| param.name == *name));
+    let values: Values = fewer.map(|(name, count)| (name.to_string(), Value::Int(count))).collect();
     (entry.make)(&values)?.fit(data, ctx)
 }
 

@@ -3,19 +3,30 @@
 //! Sorting happens once, here. A tree then works with small integers: it counts into bins where a node's ranks lie close together
 //! and sorts integers where they do not, and never looks at a floating point number again until it needs a threshold.
 //! One set of columns serves every tree of a forest and every round of a boosting.
+//!
+//! Several workers have some rows each, and a rank takes all rows of a column. So columns are dealt: each of N workers has an equal share of
+//! them, with all rows, 4 n p / N bytes of ranks. The values travel there once, 8 n p (N - 1) / N^2 bytes to each worker.
 
 use crate::{
     Ctx, Error, Feature, Result, X,
+    core::{Batch, ctx::together},
     engine::tree::{kinds, level},
 };
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// The code of a missing value.
 pub const MISSING: u32 = u32::MAX;
 
+/// Bytes on their way to a worker at a time, about. A unit test has more than one round.
+pub const AT_ONCE: usize = if cfg!(test) { 1 << 17 } else { 1 << 28 };
+
 pub struct Columns {
-    pub rows: usize,
     pub columns: Vec<Column>,
+    /// Those that this worker has, where they were dealt: the others have no codes here. None where nobody else is needed.
+    pub dealt: Option<Range<usize>>,
+    /// Numbers of the rows among all, where these are only some of them.
+    pub numbers: Vec<u32>,
 }
 
 pub struct Column {
@@ -24,12 +35,29 @@ pub struct Column {
     pub codes: Vec<u32>,
     /// The distinct values of a number, rising.
     pub values: Vec<f64>,
+    /// Their ranks, where these rows are only some of all; empty where a rank is a place among the values.
+    pub ranks: Vec<u32>,
 }
 
 impl Column {
+    /// Where the value of a code stands.
+    pub fn place(&self, code: u32) -> usize {
+        if self.ranks.is_empty() { code as usize } else { self.ranks.partition_point(|rank| *rank < code) }
+    }
+
+    /// The code of the value that stands there.
+    pub fn code(&self, place: usize) -> u32 {
+        self.ranks.get(place).copied().unwrap_or(place as u32)
+    }
+
+    /// All codes of a number are below this.
+    pub fn end(&self) -> usize {
+        self.ranks.last().map_or(self.values.len(), |last| *last as usize + 1)
+    }
+
     /// A threshold between the values ranked `low` and `high`: nearer to neither, unless they are neighbours in floating point.
     pub fn between(&self, low: u32, high: u32) -> f64 {
-        let (a, b) = (self.values[low as usize], self.values[high as usize]);
+        let (a, b) = (self.values[self.place(low)], self.values[self.place(high)]);
         let middle = a / 2.0 + b / 2.0;
         if middle >= a && middle < b { middle } else { a }
     }
@@ -42,31 +70,80 @@ fn ordered(value: f64) -> u64 {
 }
 
 impl Columns {
+    /// All columns of rows that are all here.
     pub fn new(ctx: &Ctx, x: &X, features: &[Feature]) -> Result<Columns> {
-        let (rows, cols) = (x.rows(), x.cols());
-        if rows >= u32::MAX as usize {
-            return Err(Error::Unsupported(format!("a tree takes fewer than {} rows", u32::MAX)));
-        }
+        check_count(x.rows())?;
         check(x, 0)?;
+        let kinds = kinds(features, x.cols());
+        let coded = |j: usize| ctx.check().map(|()| coded(&column(x, j), kinds[j]));
+        let columns = ctx.install(|| (0..x.cols()).into_par_iter().map(coded).collect::<Result<Vec<_>>>())?;
+        Ok(Columns { columns, dealt: None, numbers: vec![] })
+    }
+
+    /// The columns of a problem of `rows` rows, of which the batch are those of this worker: dealt where there are others.
+    pub fn shared(ctx: &Ctx, batch: &Batch, rows: usize, features: &[Feature]) -> Result<Columns> {
+        let (exchange, x) = (ctx.exchange(), &batch.x);
+        if exchange.size() == 1 {
+            return Columns::new(ctx, x, features);
+        }
+        check_count(rows)?;
+        let checked = ctx.check().and_then(|()| check(x, batch.first));
+        let held = together(exchange, checked.map(|()| batch.first..batch.first + batch.rows()))?;
+        let (cols, size) = (x.cols(), exchange.size());
         let kinds = kinds(features, cols);
-        let columns = ctx.install(|| {
-            (0..cols)
-                .into_par_iter()
-                .map(|j| {
-                    ctx.check()?;
-                    Ok(match kinds[j] {
-                        Feature::Number => number(&column(x, j)),
-                        Feature::Category { levels } => {
-                            let known = |value: f64| level(value).filter(|level| *level < levels as usize);
-                            let codes =
-                                column(x, j).into_iter().map(|v| known(v).map_or(MISSING, |v| v as u32)).collect();
-                            Column { feature: kinds[j], codes, values: vec![] }
-                        }
-                    })
-                })
-                .collect::<Result<Vec<_>>>()
-        })?;
-        Ok(Columns { rows, columns })
+        let share = |rank: usize| rank * cols / size..(rank + 1) * cols / size;
+        let dealt = share(exchange.rank());
+        let elsewhere = |&feature: &Feature| Column { feature, codes: vec![], values: vec![], ranks: vec![] };
+        let mut columns: Vec<Column> = kinds.iter().map(elsewhere).collect();
+        // A few columns of everyone at a time; where a single one is too long, some of its rows.
+        let bytes = 8 * rows.max(1);
+        let (few, pieces) = ((AT_ONCE / bytes).max(1), bytes.div_ceil(AT_ONCE));
+        for first in (0..cols.div_ceil(size)).step_by(few) {
+            let group = |rank: usize| {
+                let all = share(rank);
+                (all.start + first).min(all.end)..(all.start + first + few).min(all.end)
+            };
+            let piece = |rows: &Range<usize>, piece: usize| {
+                let edge = |piece: usize| rows.start + rows.len() * piece / pieces;
+                edge(piece)..edge(piece + 1)
+            };
+            let mine = group(exchange.rank());
+            let mut values = vec![vec![0.0; rows]; mine.len()];
+            for at in 0..pieces {
+                let here = x.slice(piece(&(0..x.rows()), at));
+                let pack = |j: usize| column(&here, j).into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
+                let pack = |rank: usize| group(rank).into_par_iter().map(pack).collect::<Vec<_>>().concat();
+                let to = ctx.install(|| (0..size).map(pack).collect());
+                for (bytes, held) in exchange.all_to_all(to)?.iter().zip(&held) {
+                    let rows = piece(held, at);
+                    for (values, bytes) in values.iter_mut().zip(bytes.chunks_exact((8 * rows.len()).max(1))) {
+                        let numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
+                        values[rows.clone()].iter_mut().zip(numbers).for_each(|(value, number)| *value = number);
+                    }
+                }
+            }
+            let here = columns[mine.clone()].par_iter_mut().zip(values).zip(&kinds[mine]);
+            ctx.install(|| here.for_each(|((column, values), &kind)| *column = coded(&values, kind)));
+        }
+        Ok(Columns { columns, dealt: Some(dealt), numbers: vec![] })
+    }
+}
+
+fn check_count(rows: usize) -> Result<()> {
+    match rows < u32::MAX as usize {
+        true => Ok(()),
+        false => Err(Error::Unsupported(format!("a tree takes fewer than {} rows", u32::MAX))),
+    }
+}
+
+fn coded(column: &[f64], feature: Feature) -> Column {
+    match feature {
+        Feature::Number => number(column),
+        Feature::Category { levels } => {
+            let known = |value: f64| level(value).filter(|level| *level < levels as usize);
+            let codes = column.iter().map(|&v| known(v).map_or(MISSING, |v| v as u32)).collect();
+            Column { feature, codes, values: vec![], ranks: vec![] }
+        }
     }
 }
 
@@ -130,5 +207,5 @@ fn number(column: &[f64]) -> Column {
         }
         codes[row as usize] = values.len() as u32 - 1;
     }
-    Column { feature: Feature::Number, codes, values }
+    Column { feature: Feature::Number, codes, values, ranks: vec![] }
 }

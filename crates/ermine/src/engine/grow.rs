@@ -7,7 +7,7 @@
 //! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split into two sets of levels:
 //! in the order of the mean target the best cut is the best of all subsets (Fisher 1958; Breiman et al. 1984), for more than two
 //! classes the order is tried for each class. Missing values are tried on both sides. The random choices at a node hang on its path from
-//! the root, so subtrees can grow in any order and on any thread.
+//! the root, so subtrees can grow in any order, on any thread and on any worker (`grow/together.rs`).
 
 use crate::{
     Ctx, Error, Feature, Result,
@@ -19,7 +19,10 @@ use crate::{
     },
 };
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::BinaryHeap;
+
+mod together;
 
 /// When to stop and what to try.
 #[derive(Clone, Debug)]
@@ -150,7 +153,8 @@ struct Scratch {
 }
 
 /// Nodes with more rows than this are opened one after the other, their columns in parallel; smaller subtrees grow in parallel.
-const LARGE: usize = 1 << 14;
+/// In unit tests a smaller table has both.
+const LARGE: usize = if cfg!(test) { 1 << 13 } else { 1 << 14 };
 
 /// From this many rows on, cuts are scored together.
 const TOGETHER: usize = 16;
@@ -170,6 +174,10 @@ struct Task {
 }
 
 impl Task {
+    fn rows(&self) -> usize {
+        self.end - self.start
+    }
+
     fn child(&self, parent: usize, left: bool, start: usize, end: usize) -> Task {
         let seed = mix(self.seed ^ if left { 0x9e37_79b9_7f4a_7c15 } else { 0xd1b5_4a32_d192_ed03 });
         Task { start, end, depth: self.depth + 1, seed, parent: Some((parent, left)) }
@@ -201,20 +209,41 @@ impl Draws {
 }
 
 /// The best split of a column, or of a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     score: f64,
     feature: usize,
     cut: Cut,
-    test: Test,
     missing_left: bool,
 }
 
 /// A test on codes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Cut {
-    AtMost(u32),
+    /// The last code on the left, and the first on the right: missing when only the missing are there. The threshold lies between.
+    Between(u32, u32),
+    /// The last code on the left, and the threshold.
+    At(u32, f64),
     Among(Box<[u64]>),
+}
+
+impl Cut {
+    /// Values are looked up here: of all columns that are tried only the best needs a threshold.
+    fn settled(self, column: &Column) -> Cut {
+        match self {
+            Cut::Between(last, MISSING) => Cut::At(last, f64::INFINITY),
+            Cut::Between(last, next) => Cut::At(last, column.between(last, next)),
+            known => known,
+        }
+    }
+
+    fn test(self, column: &Column) -> Test {
+        match self.settled(column) {
+            Cut::Between(..) => unreachable!("it is settled"),
+            Cut::At(_, threshold) => Test::AtMost(threshold),
+            Cut::Among(set) => Test::Among(set),
+        }
+    }
 }
 
 impl Found {
@@ -222,7 +251,7 @@ impl Found {
     fn goes_left(&self, code: u32) -> bool {
         match &self.cut {
             _ if code == MISSING => self.missing_left,
-            Cut::AtMost(last) => code <= *last,
+            Cut::Between(last, _) | Cut::At(last, _) => code <= *last,
             Cut::Among(set) => contains(set, code as usize),
         }
     }
@@ -234,7 +263,7 @@ impl Grower<'_> {
         let mut small = Vec::new();
         let mut stack = vec![Task { start: 0, end: samples.len(), depth: 0, seed, parent: None }];
         while let Some(task) = stack.pop() {
-            if task.parent.is_some() && task.end - task.start <= LARGE {
+            if task.parent.is_some() && task.rows() <= LARGE {
                 small.push(task);
                 continue;
             }
@@ -245,46 +274,9 @@ impl Grower<'_> {
             }
         }
         small.sort_by_key(|task| task.start);
-        let mut parts = Vec::with_capacity(small.len());
-        let (mut rest, mut offset) = (samples, 0);
-        for task in &small {
-            let (_, tail) = rest.split_at_mut(task.start - offset);
-            let (part, tail) = tail.split_at_mut(task.end - task.start);
-            parts.push((*task, part));
-            (rest, offset) = (tail, task.end);
-        }
-        let subtree = |hand: &mut Hand<M>, (task, rows): (Task, &mut [u32])| {
-            self.ctx.check()?;
-            let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
-            let mut stack = vec![Task { start: 0, end: rows.len(), parent: None, ..task }];
-            // The order of the small subtree that is being grown: its nodes lie on top of the stack until it is done.
-            let mut order: Option<(Order, usize)> = None;
-            while let Some(task) = stack.pop() {
-                let range = task.start..task.end;
-                if order.as_ref().is_some_and(|(_, depth)| stack.len() < *depth) {
-                    order = None;
-                }
-                let pays = range.len() <= order::MOST
-                    && range.len() >= order::LEAST
-                    && self.limits.max_depth - task.depth > 2
-                    && !self.limits.random;
-                if order.is_none() && pays {
-                    let Scratch { keys, spare, .. } = &mut hand.scratch;
-                    order = Some((Order::new(self.columns, &rows[range.clone()], keys, spare), stack.len()));
-                    (0..).zip(&mut rows[range.clone()]).for_each(|(i, row)| *row = i);
-                }
-                let known = order.as_ref().map(|(order, _)| order);
-                if let Some((at, left)) = self.step(hand, &mut draft, &mut rows[range], known, &task)? {
-                    stack.push(task.child(at, false, task.start + left, task.end));
-                    stack.push(task.child(at, true, task.start, task.start + left));
-                }
-            }
-            Ok(draft)
-        };
-        let drafts: Vec<Draft> = if self.parallel && parts.len() > 1 {
-            parts.into_par_iter().map_init(|| hand.clone(), subtree).collect::<Result<_>>()?
-        } else {
-            parts.into_iter().map(|part| subtree(hand, part)).collect::<Result<_>>()?
+        let drafts = match &self.columns.dealt {
+            None => self.subtrees(hand, &small, samples)?,
+            Some(dealt) => self.subtrees_together(hand, &small, samples, dealt)?,
         };
         for (task, part) in small.iter().zip(drafts) {
             let offset = draft.nodes.len();
@@ -301,6 +293,52 @@ impl Grower<'_> {
         Ok(draft)
     }
 
+    /// Grows small subtrees on their parts of the samples, in rising order.
+    fn subtrees<M: Meter>(&self, hand: &mut Hand<M>, tasks: &[Task], samples: &mut [u32]) -> Result<Vec<Draft>> {
+        let mut parts = Vec::with_capacity(tasks.len());
+        let (mut rest, mut offset) = (samples, 0);
+        for task in tasks {
+            let (_, tail) = rest.split_at_mut(task.start - offset);
+            let (part, tail) = tail.split_at_mut(task.rows());
+            parts.push((*task, part));
+            (rest, offset) = (tail, task.end);
+        }
+        let subtree = |hand: &mut Hand<M>, (task, rows): (Task, &mut [u32])| self.subtree(hand, task, rows);
+        if self.parallel && parts.len() > 1 {
+            return parts.into_par_iter().map_init(|| hand.clone(), subtree).collect();
+        }
+        parts.into_iter().map(|part| subtree(hand, part)).collect()
+    }
+
+    fn subtree<M: Meter>(&self, hand: &mut Hand<M>, task: Task, rows: &mut [u32]) -> Result<Draft> {
+        self.ctx.check()?;
+        let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
+        let mut stack = vec![Task { start: 0, end: rows.len(), parent: None, ..task }];
+        // The order of the small subtree that is being grown: its nodes lie on top of the stack until it is done.
+        let mut order: Option<(Order, usize)> = None;
+        while let Some(task) = stack.pop() {
+            let range = task.start..task.end;
+            if order.as_ref().is_some_and(|(_, depth)| stack.len() < *depth) {
+                order = None;
+            }
+            let pays = range.len() <= order::MOST
+                && range.len() >= order::LEAST
+                && self.limits.max_depth - task.depth > 2
+                && !self.limits.random;
+            if order.is_none() && pays {
+                let Scratch { keys, spare, .. } = &mut hand.scratch;
+                order = Some((Order::new(self.columns, &rows[range.clone()], keys, spare), stack.len()));
+                (0..).zip(&mut rows[range.clone()]).for_each(|(i, row)| *row = i);
+            }
+            let known = order.as_ref().map(|(order, _)| order);
+            if let Some((at, left)) = self.step(hand, &mut draft, &mut rows[range], known, &task)? {
+                stack.push(task.child(at, false, task.start + left, task.end));
+                stack.push(task.child(at, true, task.start, task.start + left));
+            }
+        }
+        Ok(draft)
+    }
+
     /// Opens a node, adds it to the draft and partitions its rows; returns its number and how many went left.
     fn step<M: Meter>(
         &self,
@@ -311,7 +349,7 @@ impl Grower<'_> {
         task: &Task,
     ) -> Result<Option<(usize, usize)>> {
         let (at, found) = self.open(hand, draft, rows, order, task)?;
-        Ok(found.map(|found| (at, self.split(hand, draft, rows, order, at, found))))
+        found.map(|found| Ok((at, self.split(hand, draft, rows, order, at, found)?))).transpose()
     }
 
     fn split<M>(
@@ -322,18 +360,22 @@ impl Grower<'_> {
         order: Option<&Order>,
         at: usize,
         found: Found,
-    ) -> usize {
+    ) -> Result<usize> {
         let right = &mut hand.scratch.right;
-        let left = match order {
-            Some(order) => partition(rows, |row| found.goes_left(order.code(found.feature, row)), right),
-            None => {
+        let left = match (order, &self.columns.dealt) {
+            (Some(order), _) => partition(rows, |row| found.goes_left(order.code(found.feature, row)), right),
+            (None, Some(dealt)) => {
+                let mut sides = self.sides_together(&found, rows, dealt)?.into_iter();
+                partition(rows, |_| sides.next().unwrap_or(false), right)
+            }
+            (None, None) => {
                 let codes = &self.columns.columns[found.feature].codes;
                 partition(rows, |row| found.goes_left(codes[row as usize]), right)
             }
         };
-        draft.nodes[at].split =
-            Some(Split { feature: found.feature, test: found.test, missing_left: found.missing_left });
-        left
+        let test = found.cut.test(&self.columns.columns[found.feature]);
+        draft.nodes[at].split = Some(Split { feature: found.feature, test, missing_left: found.missing_left });
+        Ok(left)
     }
 
     /// The leaf that gains most is split next.
@@ -378,7 +420,7 @@ impl Grower<'_> {
                 break;
             }
             let Some(Open { at, task, found, .. }) = heap.pop() else { break };
-            let left = self.split(hand, &mut draft, &mut samples[task.start..task.end], None, at, found);
+            let left = self.split(hand, &mut draft, &mut samples[task.start..task.end], None, at, found)?;
             next.push(task.child(at, true, task.start, task.start + left));
             next.push(task.child(at, false, task.start + left, task.end));
             leaves += 1;
@@ -396,18 +438,19 @@ impl Grower<'_> {
         task: &Task,
     ) -> Result<(usize, Option<Found>)> {
         let limits = self.limits;
-        if rows.len() > LARGE {
+        if rows.len() > LARGE && self.columns.dealt.is_none() {
             self.ctx.check()?;
         }
-        match order {
-            None => hand.meter.load(rows),
-            Some(order) => {
-                let numbers = &mut hand.scratch.numbers;
-                numbers.clear();
-                numbers.extend(rows.iter().map(|&row| order.rows[row as usize]));
-                hand.meter.load(numbers);
-            }
+        // The meter knows a row by its number among all, the order of a subtree and the columns by their own.
+        let numbers = &mut hand.scratch.numbers;
+        numbers.clear();
+        match (order, &self.columns.numbers[..]) {
+            (None, []) => {}
+            (None, all) => numbers.extend(rows.iter().map(|&row| all[row as usize])),
+            (Some(order), []) => numbers.extend(rows.iter().map(|&row| order.rows[row as usize])),
+            (Some(order), all) => numbers.extend(rows.iter().map(|&row| all[order.rows[row as usize] as usize])),
         }
+        hand.meter.load(if numbers.is_empty() { rows } else { numbers });
         let (weight, impurity) = (hand.meter.weight(), hand.meter.impurity());
         let at = draft.nodes.len();
         if let Some((parent, left)) = task.parent {
@@ -426,7 +469,11 @@ impl Grower<'_> {
         if let Some(order) = order {
             hand.scratch.marks.load(order, rows);
         }
-        let Some(found) = self.search(hand, rows, order, task.seed) else { return Ok((at, None)) };
+        let found = match &self.columns.dealt {
+            None => self.search(hand, rows, order, task.seed),
+            Some(dealt) => self.search_together(hand, rows, task.seed, dealt)?,
+        };
+        let Some(found) = found else { return Ok((at, None)) };
         let decrease = (found.score - hand.meter.gain()) / self.total;
         if decrease + f64::EPSILON < limits.min_decrease {
             return Ok((at, None));
@@ -434,7 +481,10 @@ impl Grower<'_> {
         if let Some(level) = limits.significance {
             let codes = &self.columns.columns[found.feature].codes;
             let code = |row: u32| order.map_or_else(|| codes[row as usize], |order| order.code(found.feature, row));
-            let left: Vec<bool> = rows.iter().map(|&row| found.goes_left(code(row))).collect();
+            let left: Vec<bool> = match &self.columns.dealt {
+                None => rows.iter().map(|&row| found.goes_left(code(row))).collect(),
+                Some(dealt) => self.sides_together(&found, rows, dealt)?,
+            };
             hand.meter.start(&[]);
             (0..rows.len()).filter(|&i| left[i]).for_each(|i| hand.meter.take(i));
             if hand.meter.p_value(&left) > level {
@@ -448,15 +498,9 @@ impl Grower<'_> {
         let cols = self.columns.columns.len();
         let tried = self.limits.max_features.clamp(1, cols);
         let mut draws = Draws(seed);
-        let tie = 1e-10 * hand.meter.weight() * hand.meter.impurity() + 8.0 * f64::EPSILON * hand.meter.gain().abs();
+        let tie = tie(&hand.meter);
         let mut best: Option<Found> = None;
-        let mut keep = |found: Option<Found>| {
-            if let Some(found) = found
-                && best.as_ref().is_none_or(|best| found.score > best.score + tie)
-            {
-                best = Some(found);
-            }
-        };
+        let mut keep = |found: Option<Found>| keep(&mut best, found, tie);
         if tried == cols && self.parallel && order.is_none() && rows.len() * cols > LARGE {
             let results: Vec<_> = (0..cols)
                 .into_par_iter()
@@ -543,8 +587,22 @@ impl Grower<'_> {
     }
 }
 
+/// Scores nearer than this are equal.
+fn tie(meter: &impl Meter) -> f64 {
+    1e-10 * meter.weight() * meter.impurity() + 8.0 * f64::EPSILON * meter.gain().abs()
+}
+
+/// Columns are judged in the order in which they are tried.
+fn keep(best: &mut Option<Found>, found: Option<Found>, tie: f64) {
+    if let Some(found) = found
+        && best.as_ref().is_none_or(|best| found.score > best.score + tie)
+    {
+        *best = Some(found);
+    }
+}
+
 #[inline(always)]
-fn partition(rows: &mut [u32], goes_left: impl Fn(u32) -> bool, right: &mut Vec<u32>) -> usize {
+fn partition(rows: &mut [u32], mut goes_left: impl FnMut(u32) -> bool, right: &mut Vec<u32>) -> usize {
     right.clear();
     right.resize(rows.len(), 0);
     let (mut l, mut r) = (0, 0);
@@ -599,17 +657,8 @@ impl Node<'_> {
     }
 
     fn at_most(&self, best: Best) -> Found {
-        let threshold = match best.next {
-            MISSING => f64::INFINITY,
-            next => self.column.between(best.last, next),
-        };
-        Found {
-            score: best.score,
-            feature: self.feature,
-            cut: Cut::AtMost(best.last),
-            test: Test::AtMost(threshold),
-            missing_left: best.missing_left,
-        }
+        let cut = Cut::Between(best.last, best.next);
+        Found { score: best.score, feature: self.feature, cut, missing_left: best.missing_left }
     }
 
     /// The best cut of the codes in the scratch, which lie in low..=high or are missing.
@@ -843,8 +892,7 @@ impl Node<'_> {
         let Feature::Category { levels } = self.column.feature else { unreachable!("a category has levels") };
         let mut set = vec![0u64; (levels as usize).div_ceil(64)];
         left.for_each(|level| set[level / 64] |= 1 << (level % 64));
-        let set: Box<[u64]> = set.into();
-        Found { score, feature: self.feature, cut: Cut::Among(set.clone()), test: Test::Among(set), missing_left }
+        Found { score, feature: self.feature, cut: Cut::Among(set.into()), missing_left }
     }
 
     /// A random cut between the smallest and the largest value of the node, or a random set of its levels.
@@ -853,22 +901,20 @@ impl Node<'_> {
         let mut found = match self.column.feature {
             Feature::Number => {
                 let values = &self.column.values;
-                let (first, last) = (values[self.low as usize], values[self.high as usize]);
+                let (low, high) = (self.column.place(self.low), self.column.place(self.high));
+                let (first, last) = (values[low], values[high]);
                 let drawn = first + draws.uniform() * (last - first);
                 let threshold = if drawn >= last || !drawn.is_finite() { first } else { drawn };
-                let known = &values[self.low as usize..=self.high as usize];
+                let known = &values[low..=high];
                 let (cut, threshold) = match self.low == self.high {
                     // Only known and missing differ.
                     true => (self.high, f64::INFINITY),
-                    false => (self.low + known.partition_point(|value| *value <= threshold) as u32 - 1, threshold),
+                    false => {
+                        let left = known.partition_point(|value| *value <= threshold);
+                        (self.column.code(low + left - 1), threshold)
+                    }
                 };
-                Found {
-                    score: 0.0,
-                    feature: self.feature,
-                    cut: Cut::AtMost(cut),
-                    test: Test::AtMost(threshold),
-                    missing_left: false,
-                }
+                Found { score: 0.0, feature: self.feature, cut: Cut::At(cut, threshold), missing_left: false }
             }
             Feature::Category { levels } => {
                 let mut present = vec![false; levels as usize];

@@ -16,7 +16,7 @@ pub const LEAST: usize = 64;
 
 pub struct Order<'a> {
     columns: &'a Columns,
-    /// Numbers of the rows among all; here they are counted from zero.
+    /// Numbers of the rows in the columns; here they are counted from zero.
     pub rows: Vec<u32>,
     orders: Vec<Option<ColumnOrder>>,
 }
@@ -58,7 +58,7 @@ impl<'a> Order<'a> {
         };
         let number = |feature: Feature| matches!(feature, Feature::Number);
         let orders = columns.columns.iter();
-        let orders = orders.map(|c| number(c.feature).then(|| one(&c.codes, c.values.len()))).collect();
+        let orders = orders.map(|c| number(c.feature).then(|| one(&c.codes, c.end()))).collect();
         Order { columns, rows: rows.to_vec(), orders }
     }
 

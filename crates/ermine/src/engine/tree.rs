@@ -45,7 +45,7 @@ pub struct Tree {
 }
 
 /// Where a row goes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Split {
     pub feature: usize,
     pub test: Test,
@@ -83,7 +83,7 @@ impl Split {
 }
 
 /// A tree under construction, in any order of nodes; node 0 is the root.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Draft {
     pub outputs: usize,
     pub nodes: Vec<DraftNode>,
@@ -91,7 +91,7 @@ pub struct Draft {
     pub values: Vec<f64>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DraftNode {
     pub split: Option<Split>,
     pub left: usize,

@@ -3,10 +3,12 @@
 use crate::{
     Array, Ctx, Error, Model, Output, Result, Target, Value, X,
     core::{
-        Batch, choice,
+        Batch, TargetKind, choice,
+        ctx::together,
         param::{Field, Form, Range, above_to, any, at_least},
     },
     engine::{
+        as_bytes,
         columns::Columns,
         grow::{Limits, grow},
         meter::{Absolutes, Classes, Entropy, Gini, Moments, Poisson, Reals, Squares},
@@ -14,6 +16,7 @@ use crate::{
     },
 };
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 choice! {
     /// How the purity of classes is measured.
@@ -148,6 +151,61 @@ pub enum Criterion {
 /// The weight of every row; a tree leaves out what has none.
 pub fn weights(batch: &Batch) -> Vec<f64> {
     batch.weights.map_or_else(|| vec![1.0; batch.rows()], <[f64]>::to_vec)
+}
+
+/// Targets and weights of all rows of all workers. Everyone has them, 8 bytes a row for each: purity is no sum over workers.
+pub struct Targets<'a> {
+    kind: TargetKind,
+    values: Cow<'a, [f64]>,
+    codes: Cow<'a, [u32]>,
+    pub weights: Vec<f64>,
+}
+
+impl<'a> Targets<'a> {
+    /// The batch is what this worker has of `rows` rows.
+    pub fn new(ctx: &Ctx, batch: &Batch<'a>, rows: usize) -> Result<Self> {
+        #[derive(Serialize, Deserialize)]
+        struct Part {
+            #[serde(with = "as_bytes")]
+            values: Vec<f64>,
+            codes: Vec<u32>,
+            #[serde(with = "as_bytes")]
+            weights: Vec<f64>,
+        }
+        let (values, codes): (&[f64], &[u32]) = match batch.y {
+            Target::Real { values, .. } => (values, &[]),
+            Target::Class { codes, .. } => (&[], codes),
+            Target::None => (&[], &[]),
+        };
+        let weights = weights(batch);
+        let all = if ctx.exchange().size() == 1 {
+            ctx.check()?;
+            Targets { kind: batch.y.kind(), values: values.into(), codes: codes.into(), weights }
+        } else {
+            let mine = || Part { values: values.to_vec(), codes: codes.to_vec(), weights };
+            let parts = together(ctx.exchange(), ctx.check().map(|()| mine()))?;
+            let mut all =
+                Targets { kind: batch.y.kind(), values: vec![].into(), codes: vec![].into(), weights: vec![] };
+            for part in parts {
+                all.values.to_mut().extend(part.values);
+                all.codes.to_mut().extend(part.codes);
+                all.weights.extend(part.weights);
+            }
+            all
+        };
+        match all.weights.len() == rows {
+            true => Ok(all),
+            false => Err(Error::shape("the rows of all workers", rows, all.weights.len())),
+        }
+    }
+
+    pub fn y(&self) -> Target<'_> {
+        match self.kind {
+            TargetKind::None => Target::None,
+            TargetKind::Real(cols) => Target::Real { values: &self.values, cols },
+            TargetKind::Class(classes) => Target::Class { codes: &self.codes, classes },
+        }
+    }
 }
 
 pub fn with_weight(weights: &[f64]) -> Vec<u32> {

@@ -5,18 +5,21 @@
 //! split into sets of levels without one-hot columns. Growth stops by size, depth, decrease or a significance test, and the grown tree is
 //! cut back by cost complexity or on held-out rows ([`prune`]).
 //!
+//! Several workers share the columns and grow the tree of one, bit by bit: see [`grow`](crate::engine::grow).
+//!
 //! Cost O(columns x rows x depth) after one sort of each column; predicting is O(depth). Greedy: not the best of all trees, which is NP-hard.
 
 use super::{
     common::{
-        Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, check_target,
-        plant, weights,
+        Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, Targets,
+        check_target, plant, weights,
     },
     prune,
 };
 use crate::{
     Ctx, Error, Estimator, Fit, FitLog, Info, Passes, Result, Source, Stop, Task,
     core::{
+        ctx::together,
         param::{above_to, at_least, between, from_to, linear, log},
         params, rng,
     },
@@ -147,7 +150,7 @@ impl Estimator for DecisionTreeClassifier {
             "tree",
             Task::Classification,
             "min_T sum_leaves w_leaf impurity(leaf) + ccp_alpha |leaves|",
-            Passes::Memory(REASON),
+            Passes::Shares(REASON),
         )
     };
 
@@ -168,7 +171,7 @@ impl Estimator for DecisionTreeRegressor {
             "tree",
             Task::Regression,
             "min_T sum_leaves sum_{i in leaf} w_i loss(y_i, value) + ccp_alpha |leaves|",
-            Passes::Memory(REASON),
+            Passes::Shares(REASON),
         )
     };
 
@@ -180,17 +183,17 @@ impl Estimator for DecisionTreeRegressor {
 fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
     let shape = data.shape();
     let name = plan(shape.rows, shape.cols, 1.0).name;
-    let batch = data.in_memory(name, REASON)?;
-    ctx.check()?;
-    let mut weights = weights(&batch);
-    let plan = plan(batch.rows(), batch.x.cols(), weights.iter().sum());
-    check_target(name, plan.criterion, &batch.y)?;
-    let columns = Columns::new(ctx, &batch.x, data.features())?;
-    let all = weights.clone();
+    let batch = data.share_in_memory(name, REASON)?;
+    let targets = Targets::new(ctx, &batch, shape.rows)?;
+    let (y, all) = (targets.y(), &targets.weights);
+    let plan = plan(shape.rows, shape.cols, all.iter().sum());
+    check_target(name, plan.criterion, &y)?;
+    let columns = Columns::shared(ctx, &batch, shape.rows, data.features())?;
+    let mut weights = all.clone();
     let mut held_out = Vec::new();
     if plan.prune_fraction > 0.0 {
         let drawn = |row: usize| rng::unit(rng::key(ctx.seed, "prune", row as u64)) < plan.prune_fraction;
-        held_out = (0..batch.rows()).filter(|&row| drawn(row)).map(|row| row as u32).collect();
+        held_out = (0..shape.rows).filter(|&row| drawn(row)).map(|row| row as u32).collect();
         held_out.iter().for_each(|&row| weights[row as usize] = 0.0);
         if weights.iter().all(|&weight| weight == 0.0) {
             return Err(Error::Data(format!(
@@ -199,8 +202,8 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
             )));
         }
     }
-    let grow = || plant(ctx, &columns, &batch.y, plan.criterion, &weights, &plan.limits, ctx.seed, true);
-    let mut draft = ctx.install(grow)?;
+    let grow = || plant(ctx, &columns, &y, plan.criterion, &weights, &plan.limits, ctx.seed, true);
+    let mut draft = if ctx.exchange().size() == 1 { ctx.install(grow)? } else { grow()? };
     let mut notes = Vec::new();
     let mut cut = |draft: &mut Draft, what: &str, prune: &mut dyn FnMut(&mut Draft)| {
         let before = draft.finish(shape.cols, false).leaves();
@@ -209,8 +212,11 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
         notes.push(format!("{what} cut {before} leaves back to {after}"));
     };
     if !held_out.is_empty() {
+        let here = held_out.iter().filter_map(|&row| (row as usize).checked_sub(batch.first));
+        let leaves = prune::leaves(&draft, &batch.x, here.filter(|&row| row < batch.rows()));
+        let leaves = together(ctx.exchange(), Ok(leaves))?.concat();
         cut(&mut draft, "reduced error pruning", &mut |draft| {
-            prune::reduced_error(draft, &batch.x, &batch.y, &all, &held_out);
+            prune::reduced_error(draft, &y, all, &held_out, &leaves);
         });
     }
     if plan.ccp_alpha > 0.0 {

@@ -6,9 +6,12 @@
 //!
 //! All trees share one matrix of ranks; a bootstrap sample is a weight for each row, never a copy. Trees grow in parallel, each from the
 //! random stream of its number. Cost O(trees x tried columns x rows x depth).
+//!
+//! Several workers share the columns and grow one tree after the other, each tree that of one process, bit by bit: see
+//! [`grow`](crate::engine::grow). A worker keeps the out-of-bag predictions of its own rows.
 
 use super::{
-    common::{Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, check_target, plant, weights},
+    common::{Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_target, plant},
     decision_tree::REASON,
     prune,
 };
@@ -16,7 +19,7 @@ use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Stop,
     Target, Task, X,
     core::{
-        ctx::Progress,
+        ctx::{Progress, together},
         model::Property,
         param::{at_least, between, linear, log},
         params, rng,
@@ -80,7 +83,7 @@ macro_rules! forest {
                     "ensemble",
                     $task,
                     "f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample",
-                    Passes::Memory(REASON),
+                    Passes::Shares(REASON),
                 )
             };
 
@@ -173,8 +176,7 @@ const TREES_OUT_OF_BAG: u64 = 16;
 
 impl Plan {
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
-        let batch = data.in_memory(self.name, REASON)?;
-        ctx.check()?;
+        let (batch, shape) = (data.share_in_memory(self.name, REASON)?, data.shape());
         if self.oob && self.bootstrap.is_none() {
             return Err(Error::Parameter {
                 model: self.name.into(),
@@ -183,13 +185,17 @@ impl Plan {
                 allowed: "false without bootstrap, since every tree sees all rows".into(),
             });
         }
-        check_target(self.name, self.criterion, &batch.y)?;
-        let columns = Columns::new(ctx, &batch.x, data.features())?;
-        let (n, cols, own) = (batch.rows(), batch.x.cols(), weights(&batch));
-        let parallel_inside = self.trees < 4 * ctx.threads();
+        let targets = Targets::new(ctx, &batch, shape.rows)?;
+        let (y, own) = (targets.y(), &targets.weights);
+        check_target(self.name, self.criterion, &y)?;
+        let columns = Columns::shared(ctx, &batch, shape.rows, data.features())?;
+        let (n, cols, alone) = (shape.rows, shape.cols, ctx.exchange().size() == 1);
+        let parallel_inside = !alone || self.trees < 4 * ctx.threads();
         let block = self.oob.then(|| Block::new(&batch.x));
         let tree = |number: u64| -> Result<(Tree, Vec<f64>, Vec<(u32, u32)>)> {
-            ctx.check()?;
+            if alone {
+                ctx.check()?;
+            }
             let seed = rng::key(ctx.seed, "tree", number);
             let drawn = self.bootstrap.map(|draws| bootstrap(seed, n, draws));
             let weights: Vec<f64> = match &drawn {
@@ -199,7 +205,7 @@ impl Plan {
             let total: f64 = weights.iter().sum();
             let weights = if total > 0.0 { weights } else { own.clone() };
             let limits = Limits { min_weight_leaf: self.min_weight_fraction * total, ..self.limits.clone() };
-            let mut draft = plant(ctx, &columns, &batch.y, self.criterion, &weights, &limits, seed, parallel_inside)?;
+            let mut draft = plant(ctx, &columns, &y, self.criterion, &weights, &limits, seed, parallel_inside)?;
             if self.ccp_alpha > 0.0 {
                 prune::cost_complexity(&mut draft, self.ccp_alpha);
             }
@@ -207,7 +213,7 @@ impl Plan {
             let mut unseen = Vec::new();
             if let (Some(block), Some(counts)) = (&block, &drawn) {
                 tree.for_each_leaf(block, |row, leaf| {
-                    if counts[row] == 0 {
+                    if counts[batch.first + row] == 0 {
                         unseen.push((row as u32, leaf as u32));
                     }
                 });
@@ -216,11 +222,15 @@ impl Plan {
         };
         let mut trees: Vec<Tree> = Vec::with_capacity(self.trees);
         let mut importances = vec![0.0; cols];
-        let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { n } else { 0 }] };
-        let together = if self.oob { TREES_OUT_OF_BAG } else { TREES };
-        for first in (0..self.trees as u64).step_by(together as usize) {
-            let last = (first + together).min(self.trees as u64);
-            let grown: Vec<_> = ctx.map((last - first) as usize, |i| tree(first + i as u64))?;
+        let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { batch.rows() } else { 0 }] };
+        let at_once = if self.oob { TREES_OUT_OF_BAG } else { TREES };
+        for first in (0..self.trees as u64).step_by(at_once as usize) {
+            let last = (first + at_once).min(self.trees as u64);
+            let grown: Vec<_> = match alone {
+                true => ctx.map((last - first) as usize, |i| tree(first + i as u64))?,
+                // Everyone grows the same tree at the same time.
+                false => (first..last).map(tree).collect::<Result<_>>()?,
+            };
             for (tree, shares, unseen) in grown {
                 importances.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
                 oob.add(&tree, &unseen);
@@ -238,11 +248,13 @@ impl Plan {
         if self.oob {
             let k = trees[0].outputs();
             let predicted = oob.means(k);
-            let never = oob.counts.iter().filter(|&&count| count == 0).count();
+            let values = together(ctx.exchange(), Ok(predicted.values.clone()))?.concat();
+            let all = Matrix { values, rows: n, cols: k };
+            let never = (0..n).filter(|&i| all[(i, 0)].is_nan()).count();
             if never > 0 {
                 notes.push(format!("{never} rows were in the sample of every tree and have no out-of-bag prediction"));
             }
-            score = oob_score(&predicted, &batch.y, &own);
+            score = oob_score(&all, &y, own);
             let name = if classes > 0 { "oob_decision_function_" } else { "oob_prediction_" };
             rows.push((name, (&predicted).into()));
         }

@@ -24,3 +24,6 @@ pub use hist_gradient_boosting::{
 };
 pub use stacking::{StackingClassifier, StackingModel, StackingRegressor};
 pub use voting::{Voting, VotingClassifier, VotingModel, VotingRegressor};
+
+#[cfg(test)]
+mod on_workers;

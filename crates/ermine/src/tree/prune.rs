@@ -107,21 +107,35 @@ pub fn cost_complexity(draft: &mut Draft, alpha: f64) {
     }
 }
 
-/// Cuts branches that do not help on `rows`.
-pub fn reduced_error(draft: &mut Draft, x: &X, y: &Target, weights: &[f64], rows: &[u32]) {
-    let n = draft.nodes.len();
-    let mut as_leaf = vec![0.0; n];
+/// The leaf of each of some rows.
+pub fn leaves(draft: &Draft, x: &X, rows: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut dense = vec![0.0; x.cols()];
-    for &row in rows {
-        let i = row as usize;
+    let leaf = rows.map(|i| {
         dense.fill(0.0);
         x.row(i).for_each(|j, value| dense[j] = value);
         let mut at = 0;
-        loop {
+        while let Some(split) = &draft.nodes[at].split {
+            at = if split.goes_left(dense[split.feature]) { draft.nodes[at].left } else { draft.nodes[at].right };
+        }
+        at
+    });
+    leaf.collect()
+}
+
+/// Cuts branches that do not help on `rows`, which are in these leaves.
+pub fn reduced_error(draft: &mut Draft, y: &Target, weights: &[f64], rows: &[u32], leaves: &[usize]) {
+    let n = draft.nodes.len();
+    let mut parent = vec![None; n];
+    for (at, node) in draft.nodes.iter().enumerate().filter(|(_, node)| node.split.is_some()) {
+        (parent[node.left], parent[node.right]) = (Some(at), Some(at));
+    }
+    let mut as_leaf = vec![0.0; n];
+    for (&row, &leaf) in rows.iter().zip(leaves) {
+        let i = row as usize;
+        let mut up = Some(leaf);
+        while let Some(at) = up {
             as_leaf[at] += weights[i] * error(draft.value(at), y, i);
-            let node = &draft.nodes[at];
-            let Some(split) = &node.split else { break };
-            at = if split.goes_left(dense[split.feature]) { node.left } else { node.right };
+            up = parent[at];
         }
     }
     let mut best = as_leaf.clone();
