@@ -1316,6 +1316,9 @@ class SGDRegressor(_base.Regressor):
         Passes without improvement before stopping.
     average : bool, default=False
         Whether to predict with the average of all iterates.
+    batch_size : an integer of at least 1, default=1
+        Rows of a step. Above 1 the rows may be spread over several workers, and the step goes along the mean of
+        their slopes.
     warm_start : bool, default=False
         Whether `fit` goes on from the model that is there.
     random_state : int | numpy.random.RandomState | None, default=None
@@ -1369,6 +1372,7 @@ class SGDRegressor(_base.Regressor):
         validation_fraction=0.1,
         n_iter_no_change=5,
         average=False,
+        batch_size=1,
         warm_start=False,
         random_state=None,
         n_jobs=None,
@@ -1391,6 +1395,7 @@ class SGDRegressor(_base.Regressor):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.average = average
+        self.batch_size = batch_size
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -1445,6 +1450,9 @@ class SGDClassifier(_base.Classifier):
         Passes without improvement before stopping.
     average : bool, default=False
         Whether to predict with the average of all iterates.
+    batch_size : an integer of at least 1, default=1
+        Rows of a step. Above 1 the rows may be spread over several workers, and the step goes along the mean of
+        their slopes.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
@@ -1502,6 +1510,7 @@ class SGDClassifier(_base.Classifier):
         validation_fraction=0.1,
         n_iter_no_change=5,
         average=False,
+        batch_size=1,
         class_weight=None,
         warm_start=False,
         random_state=None,
@@ -1524,6 +1533,7 @@ class SGDClassifier(_base.Classifier):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.average = average
+        self.batch_size = batch_size
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state

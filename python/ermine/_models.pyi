@@ -562,6 +562,7 @@ class SGDRegressor(Estimator):
     validation_fraction: float
     n_iter_no_change: int
     average: bool
+    batch_size: int
     warm_start: bool
     random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
@@ -586,6 +587,7 @@ class SGDRegressor(Estimator):
         validation_fraction: float = ...,
         n_iter_no_change: int = ...,
         average: bool = ...,
+        batch_size: int = ...,
         warm_start: bool = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
@@ -620,6 +622,7 @@ class SGDClassifier(Estimator):
     validation_fraction: float
     n_iter_no_change: int
     average: bool
+    batch_size: int
     class_weight: dict | str | None
     warm_start: bool
     random_state: int | numpy.random.RandomState | None
@@ -644,6 +647,7 @@ class SGDClassifier(Estimator):
         validation_fraction: float = ...,
         n_iter_no_change: int = ...,
         average: bool = ...,
+        batch_size: int = ...,
         class_weight: dict | str | None = ...,
         warm_start: bool = ...,
         random_state: int | numpy.random.RandomState | None = ...,
