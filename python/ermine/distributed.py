@@ -92,9 +92,9 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
         The same in every process. What a fit finds out about single rows (`labels_`) is not kept: `predict` tells it.
     """
     exchange = Exchange() if exchange is None else exchange
-    passes = estimator._info["passes"]
-    if "Memory" in passes:
-        raise NotImplementedError(f"{type(estimator).__name__} needs all rows in memory: {passes['Memory']}")
+    params, starts = estimator._engine_params()
+    if reason := _ermine.needs_one_worker(estimator._name, params):
+        raise NotImplementedError(f"{type(estimator).__name__} needs all rows in memory: {reason}")
     if getattr(estimator, "class_weight", None) is not None:
         raise NotImplementedError("class_weight is counted in one process; give sample_weight instead")
     if "cv" in estimator._forms and not (estimator.cv is None or isinstance(estimator.cv, numbers.Integral)):
@@ -112,7 +112,6 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
     target = exchange.together(lambda: estimator._target(y, labels))
     estimator.__dict__.pop("_codes", None)
     weights = exchange.together(lambda: _base.Estimator._weights(estimator, X, y, sample_weight))
-    params, starts = estimator._engine_params()
     # A state that is drawn is drawn once.
     seed = exchange.all_gather(estimator._seed())[0]
 

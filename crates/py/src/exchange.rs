@@ -1,10 +1,14 @@
 //! Other processes, through a Python object that knows them (`ermine.distributed.Exchange`, over mpi4py).
 
+use crate::convert::{failure, values};
 use ermine::{
     Error, Result,
     core::{TargetKind, ctx::Exchange, reduce, source::Shape},
 };
-use pyo3::{prelude::*, types::PyBytes};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
 
 /// `rank`, `size`, `all_gather(bytes) -> list[bytes]`, `all_to_all(list[bytes]) -> list[bytes]`. Called from the thread of a fit, with the interpreter lock taken for the call.
 pub struct PyExchange {
@@ -58,4 +62,12 @@ impl Exchange for PyExchange {
 pub fn shares(rows: usize, cols: usize, workers: usize) -> Vec<(usize, usize)> {
     let shape = Shape { rows, cols, target: TargetKind::None, sparse: false, weighted: false };
     reduce::shares(&shape, workers).into_iter().map(|share| (share.start, share.end)).collect()
+}
+
+/// Why a model with these parameters cannot be spread over workers, if it cannot.
+#[pyfunction]
+pub fn needs_one_worker(name: &str, params: &Bound<'_, PyDict>) -> PyResult<Option<&'static str>> {
+    let fail = |error: Error| failure(error, None);
+    let estimator = (ermine::entry(name).map_err(fail)?.make)(&values(params)?).map_err(fail)?;
+    Ok(estimator.info().passes.needs_one_worker())
 }

@@ -267,5 +267,6 @@ fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(text::hashed_counts, module)?)?;
     module.add_function(wrap_pyfunction!(exchange::shares, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::needs_one_worker, module)?)?;
     Ok(())
 }
