@@ -21,6 +21,9 @@ pub const MISSING: u32 = u32::MAX;
 /// Bytes on their way to a worker at a time, about. A unit test has more than one round.
 pub const AT_ONCE: usize = if cfg!(test) { 1 << 17 } else { 1 << 28 };
 
+/// Bytes of all columns, with ranks of 4 bytes and values of 8, that every worker may be given. Unit tests have less.
+const FOR_EACH: usize = if cfg!(test) { 1 << 18 } else { 1 << 30 };
+
 pub struct Columns {
     pub columns: Vec<Column>,
     /// Those that this worker has, where they were dealt: the others have no codes here. None where nobody else is needed.
@@ -40,6 +43,12 @@ pub struct Column {
 }
 
 impl Column {
+    /// Codes, then values.
+    fn bytes(&self) -> Vec<u8> {
+        let codes = self.codes.iter().flat_map(|code| code.to_le_bytes());
+        codes.chain(self.values.iter().flat_map(|value| value.to_le_bytes())).collect()
+    }
+
     /// Where the value of a code stands.
     pub fn place(&self, code: u32) -> usize {
         if self.ranks.is_empty() { code as usize } else { self.ranks.partition_point(|rank| *rank < code) }
@@ -91,7 +100,7 @@ impl Columns {
         let held = together(exchange, checked.map(|()| batch.first..batch.first + batch.rows()))?;
         let (cols, size) = (x.cols(), exchange.size());
         let kinds = kinds(features, cols);
-        let share = |rank: usize| rank * cols / size..(rank + 1) * cols / size;
+        let share = |rank: usize| share(cols, rank, size);
         let dealt = share(exchange.rank());
         let elsewhere = |&feature: &Feature| Column { feature, codes: vec![], values: vec![], ranks: vec![] };
         let mut columns: Vec<Column> = kinds.iter().map(elsewhere).collect();
@@ -127,6 +136,30 @@ impl Columns {
         }
         Ok(Columns { columns, dealt: Some(dealt), numbers: vec![] })
     }
+
+    /// All columns for everyone, unless that is too much: then nobody needs the others to grow a tree.
+    pub fn for_everyone(mut self, ctx: &Ctx, rows: usize) -> Result<Columns> {
+        let (exchange, cols) = (ctx.exchange(), self.columns.len());
+        let Some(mine) = self.dealt.take_if(|_| 12 * rows * cols <= FOR_EACH) else { return Ok(self) };
+        // One column of everyone at a time.
+        for at in 0..cols.div_ceil(exchange.size()) {
+            let bytes = mine.clone().nth(at).map_or(vec![], |j| self.columns[j].bytes());
+            for (rank, bytes) in exchange.all_gather(bytes)?.iter().enumerate() {
+                if let Some(j) = share(cols, rank, exchange.size()).nth(at).filter(|j| !mine.contains(j)) {
+                    let (codes, values) = bytes.split_at(4 * rows);
+                    let column = &mut self.columns[j];
+                    column.codes = codes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+                    column.values = values.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+                }
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// The columns of a worker.
+fn share(cols: usize, rank: usize, size: usize) -> Range<usize> {
+    rank * cols / size..(rank + 1) * cols / size
 }
 
 fn check_count(rows: usize) -> Result<()> {

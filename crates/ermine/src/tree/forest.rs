@@ -7,8 +7,9 @@
 //! All trees share one matrix of ranks; a bootstrap sample is a weight for each row, never a copy. Trees grow in parallel, each from the
 //! random stream of its number. Cost O(trees x tried columns x rows x depth).
 //!
-//! Several workers share the columns and grow one tree after the other, each tree that of one process, bit by bit: see
-//! [`grow`](crate::engine::grow). A worker keeps the out-of-bag predictions of its own rows.
+//! Several workers come to the forest of one process, bit by bit. Where every worker can hold all columns each grows every N-th tree;
+//! otherwise they share the columns and grow one tree after the other together: see [`grow`](crate::engine::grow). A worker keeps the
+//! out-of-bag predictions of its own rows.
 
 use super::{
     common::{Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_target, plant},
@@ -188,55 +189,65 @@ impl Plan {
         let targets = Targets::new(ctx, &batch, shape.rows)?;
         let (y, own) = (targets.y(), &targets.weights);
         check_target(self.name, self.criterion, &y)?;
-        let columns = Columns::shared(ctx, &batch, shape.rows, data.features())?;
-        let (n, cols, alone) = (shape.rows, shape.cols, ctx.exchange().size() == 1);
-        let parallel_inside = !alone || self.trees < 4 * ctx.threads();
-        let block = self.oob.then(|| Block::new(&batch.x));
-        let tree = |number: u64| -> Result<(Tree, Vec<f64>, Vec<(u32, u32)>)> {
-            if alone {
+        let columns = Columns::shared(ctx, &batch, shape.rows, data.features())?.for_everyone(ctx, shape.rows)?;
+        let (n, cols, exchange) = (shape.rows, shape.cols, ctx.exchange());
+        let (rank, size) = (exchange.rank() as u64, exchange.size() as u64);
+        let parallel_inside = columns.dealt.is_some() || self.trees < 4 * ctx.threads() * exchange.size();
+        let seed = |number: u64| rng::key(ctx.seed, "tree", number);
+        let grow = |number: u64| -> Result<(Tree, Vec<f64>)> {
+            if columns.dealt.is_none() {
                 ctx.check()?;
             }
-            let seed = rng::key(ctx.seed, "tree", number);
-            let drawn = self.bootstrap.map(|draws| bootstrap(seed, n, draws));
-            let weights: Vec<f64> = match &drawn {
-                Some(counts) => own.iter().zip(counts).map(|(w, &count)| w * f64::from(count)).collect(),
+            let weights: Vec<f64> = match self.bootstrap.map(|draws| bootstrap(seed(number), n, draws)) {
+                Some(counts) => own.iter().zip(counts).map(|(w, count)| w * f64::from(count)).collect(),
                 None => own.clone(),
             };
             let total: f64 = weights.iter().sum();
             let weights = if total > 0.0 { weights } else { own.clone() };
             let limits = Limits { min_weight_leaf: self.min_weight_fraction * total, ..self.limits.clone() };
+            let seed = seed(number);
             let mut draft = plant(ctx, &columns, &y, self.criterion, &weights, &limits, seed, parallel_inside)?;
             if self.ccp_alpha > 0.0 {
                 prune::cost_complexity(&mut draft, self.ccp_alpha);
             }
-            let tree = draft.finish(cols, false);
+            Ok((draft.finish(cols, false), draft.importances(cols)))
+        };
+        let block = self.oob.then(|| Block::new(&batch.x));
+        let unseen = |number: u64, tree: &Tree| -> Vec<(u32, u32)> {
             let mut unseen = Vec::new();
-            if let (Some(block), Some(counts)) = (&block, &drawn) {
+            if let (Some(block), Some(draws)) = (&block, self.bootstrap) {
+                let counts = bootstrap(seed(number), n, draws);
                 tree.for_each_leaf(block, |row, leaf| {
                     if counts[batch.first + row] == 0 {
                         unseen.push((row as u32, leaf as u32));
                     }
                 });
             }
-            Ok((tree, draft.importances(cols), unseen))
+            unseen
         };
         let mut trees: Vec<Tree> = Vec::with_capacity(self.trees);
         let mut importances = vec![0.0; cols];
         let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { batch.rows() } else { 0 }] };
-        let at_once = if self.oob { TREES_OUT_OF_BAG } else { TREES };
+        let at_once = size * if self.oob { TREES_OUT_OF_BAG } else { TREES };
         for first in (0..self.trees as u64).step_by(at_once as usize) {
-            let last = (first + at_once).min(self.trees as u64);
-            let grown: Vec<_> = match alone {
-                true => ctx.map((last - first) as usize, |i| tree(first + i as u64))?,
+            let numbers = first..(first + at_once).min(self.trees as u64);
+            let grown: Vec<_> = if columns.dealt.is_some() {
                 // Everyone grows the same tree at the same time.
-                false => (first..last).map(tree).collect::<Result<_>>()?,
+                numbers.clone().map(grow).collect::<Result<_>>()?
+            } else {
+                let mine: Vec<u64> = numbers.clone().filter(|number| number % size == rank).collect();
+                let mine = ctx.map(mine.len(), |i| grow(mine[i]));
+                let mut everyones: Vec<_> = together(exchange, mine)?.into_iter().map(Vec::into_iter).collect();
+                numbers.clone().filter_map(|number| everyones[(number % size) as usize].next()).collect()
             };
-            for (tree, shares, unseen) in grown {
+            let unseen = ctx.map(grown.len(), |i| Ok(unseen(first + i as u64, &grown[i].0)))?;
+            for ((tree, shares), unseen) in grown.into_iter().zip(unseen) {
                 importances.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
                 oob.add(&tree, &unseen);
                 trees.push(tree);
             }
-            ctx.progress(Progress { what: "trees", step: last as usize, of: Some(self.trees), value: None });
+            let step = trees.len();
+            ctx.progress(Progress { what: "trees", step, of: Some(self.trees), value: None });
         }
         normalise(&mut importances);
         let classes = match self.criterion {
@@ -248,7 +259,7 @@ impl Plan {
         if self.oob {
             let k = trees[0].outputs();
             let predicted = oob.means(k);
-            let values = together(ctx.exchange(), Ok(predicted.values.clone()))?.concat();
+            let values = together(exchange, Ok(predicted.values.clone()))?.concat();
             let all = Matrix { values, rows: n, cols: k };
             let never = (0..n).filter(|&i| all[(i, 0)].is_nan()).count();
             if never > 0 {
