@@ -6,9 +6,8 @@
 use super::network::Rows;
 use crate::{
     Error, Result, Source,
-    core::{Batch, Target, ctx::Exchange, source::Buffers},
+    core::{Batch, Row, Target, ctx::Exchange, source::Buffers},
 };
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Numbers that are swapped at a time by all workers together, about.
@@ -47,16 +46,17 @@ impl<'a> Feed<'a> {
         minibatches: impl Iterator<Item = &'m [usize]>,
         of: impl Fn(usize, usize) -> Range<usize>,
     ) -> Result<Swapped> {
-        let empty = || Share { places: Vec::new(), rows: Rows::new(self.source.shape().cols) };
-        let mut shares: Vec<Share> = (0..exchange.size()).map(|_| empty()).collect();
-        let mut buffers = Buffers::default();
+        let mut messages = vec![vec![READ]; exchange.size()];
+        let (mut one, mut buffers) = (Rows::new(self.source.shape().cols), Buffers::default());
         let mut first = 0;
         let collect = || -> Result<()> {
             for minibatch in minibatches {
                 for rank in (0..exchange.size()).filter(|&rank| rank != exchange.rank()) {
                     for place in of(rank, minibatch.len()).filter(|&place| self.held.contains(&minibatch[place])) {
-                        self.load(minibatch[place], &mut shares[rank].rows, &mut buffers)?;
-                        shares[rank].places.push(first + place);
+                        one.clear();
+                        self.load(minibatch[place], &mut one, &mut buffers)?;
+                        messages[rank].extend(((first + place) as u64).to_le_bytes());
+                        pack(&one, &mut messages[rank]);
                     }
                 }
                 first += minibatch.len();
@@ -65,48 +65,137 @@ impl<'a> Feed<'a> {
         };
         // A worker that cannot read says so: the others wait for it.
         let outcome = collect();
-        let message = |share: &Share| {
-            let message: Result<&Share, String> = outcome.as_ref().map(|()| share).map_err(Error::to_string);
-            postcard::to_stdvec(&message)
-        };
-        let messages: Result<Vec<Vec<u8>>, _> = shares.iter().map(message).collect();
-        let received = exchange.all_to_all(messages.map_err(|error| Error::Data(format!("rows: {error}")))?)?;
-        outcome?;
-        let mut swapped = Swapped { shares: Vec::new(), at: vec![None; first] };
-        for (rank, bytes) in received.iter().enumerate() {
-            let share: Result<Share, String> =
-                postcard::from_bytes(bytes).unwrap_or_else(|error| Err(error.to_string()));
-            let share = share.map_err(|message| Error::Worker { rank, message })?;
-            for (i, &place) in share.places.iter().enumerate() {
-                swapped.at[place] = Some((rank, i));
-            }
-            swapped.shares.push(share.rows);
+        if let Err(error) = &outcome {
+            messages.fill([&[FAILED], error.to_string().as_bytes()].concat());
         }
-        Ok(swapped)
+        let received = exchange.all_to_all(messages)?;
+        outcome?;
+        let mut at = vec![None; first];
+        for (rank, message) in received.iter().enumerate() {
+            if let [FAILED, reason @ ..] = &message[..] {
+                return Err(Error::Worker { rank, message: String::from_utf8_lossy(reason).into_owned() });
+            }
+            let mut rest = Reader(message.get(1..).unwrap_or_default());
+            while !rest.0.is_empty() {
+                let place = rest.number() as usize;
+                at[place] = Some((rank, message.len() - rest.0.len()));
+                rest.skip(self.source.shape().cols);
+            }
+        }
+        Ok(Swapped { messages: received, at })
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Share {
-    places: Vec<usize>,
-    rows: Rows,
+/// What a message begins with: rows, or why there are none.
+const READ: u8 = 0;
+const FAILED: u8 = 1;
+
+/// How a row is sent.
+const DENSE: u8 = 0;
+const SPARSE: u8 = 1;
+/// Dense, but mostly zeros (pixels, one-hot columns), which stay behind.
+const THINNED: u8 = 2;
+
+/// The only one of some rows, as bytes: its form, stored values if not all, columns of these, values, targets, weight.
+fn pack(one: &Rows, bytes: &mut Vec<u8>) {
+    let counts = |value: &f64| value.to_bits() != 0;
+    let put =
+        |bytes: &mut Vec<u8>, numbers: &[f64]| numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+    match one.x().row(0) {
+        Row::Sparse { columns, values } => {
+            bytes.push(SPARSE);
+            bytes.extend((values.len() as u64).to_le_bytes());
+            columns.iter().for_each(|column| bytes.extend(column.to_le_bytes()));
+            put(bytes, values);
+        }
+        Row::Dense(values) => {
+            let stored = values.iter().filter(|value| counts(value)).count();
+            if 12 * stored < 8 * values.len() {
+                let known = || values.iter().enumerate().filter(|(_, value)| counts(value));
+                bytes.push(THINNED);
+                bytes.extend((stored as u64).to_le_bytes());
+                known().for_each(|(column, _)| bytes.extend((column as u32).to_le_bytes()));
+                known().for_each(|(_, value)| bytes.extend(value.to_le_bytes()));
+            } else {
+                bytes.push(DENSE);
+                put(bytes, values);
+            }
+        }
+    }
+    bytes.extend((one.y.len() as u64).to_le_bytes());
+    put(bytes, &one.y);
+    put(bytes, &one.weights);
+}
+
+/// Bytes that are still to be read; they come from workers of the same program.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const SIZE: usize>(&mut self, count: usize) -> &'a [[u8; SIZE]] {
+        let (now, later) = self.0.split_at(SIZE * count);
+        self.0 = later;
+        now.as_chunks().0
+    }
+
+    fn number(&mut self) -> u64 {
+        u64::from_le_bytes(self.take(1)[0])
+    }
+
+    fn floats(&mut self, count: usize) -> impl Iterator<Item = f64> + use<'a> {
+        self.take(count).iter().map(|bytes| f64::from_le_bytes(*bytes))
+    }
+
+    /// Goes past the next row.
+    fn skip(&mut self, cols: usize) {
+        let [form] = self.take::<1>(1)[0];
+        if form == DENSE {
+            self.take::<8>(cols);
+        } else {
+            let stored = self.number() as usize;
+            self.take::<12>(stored);
+        }
+        let targets = self.number() as usize;
+        self.take::<8>(targets + 1);
+    }
+
+    /// Adds the next row.
+    fn row(&mut self, rows: &mut Rows) {
+        let [form] = self.take::<1>(1)[0];
+        if form == DENSE {
+            rows.values.extend(self.floats(rows.cols));
+        } else {
+            let stored = self.number() as usize;
+            let columns = self.take(stored).iter().map(|bytes| u32::from_le_bytes(*bytes));
+            let values = self.floats(stored);
+            if form == SPARSE {
+                rows.columns.extend(columns);
+                rows.values.extend(values);
+                rows.starts.push(rows.values.len());
+            } else {
+                let start = rows.values.len();
+                rows.values.resize(start + rows.cols, 0.0);
+                columns.zip(values).for_each(|(column, value)| rows.values[start + column as usize] = value);
+            }
+        }
+        let targets = self.number() as usize;
+        rows.y.extend(self.floats(targets));
+        rows.weights.extend(self.floats(1));
+    }
 }
 
 /// Rows that came from other workers.
 #[derive(Default)]
 pub struct Swapped {
-    shares: Vec<Rows>,
-    /// Worker and number of the row at each place of the minibatches, if it is not held here.
+    messages: Vec<Vec<u8>>,
+    /// Worker and first byte of the row at each place of the minibatches, if it is not held here.
     at: Vec<Option<(usize, usize)>>,
 }
 
 impl Swapped {
     /// Says whether the row at this place came from elsewhere.
     pub fn load(&self, place: usize, rows: &mut Rows) -> bool {
-        let Some(&Some((worker, i))) = self.at.get(place) else { return false };
-        let share = &self.shares[worker];
-        let width = share.y.len() / share.len();
-        rows.push(share.x().row(i), share.y[i * width..(i + 1) * width].iter().copied(), share.weights[i]);
+        let Some(&Some((worker, start))) = self.at.get(place) else { return false };
+        Reader(&self.messages[worker][start..]).row(rows);
         true
     }
 }
@@ -119,5 +208,40 @@ pub fn push(rows: &mut Rows, batch: &Batch, i: usize) {
         }
         Target::Class { codes, .. } => rows.push(batch.x.row(i), [f64::from(codes[i])], weight),
         Target::None => rows.push(batch.x.row(i), [], weight),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_arrive_as_they_were_sent() {
+        let full = [1.5, -2.0, 0.0, f64::MIN_POSITIVE];
+        let thin = [0.0, 0.0, -0.0, 0.0];
+        let (columns, values) = ([1, 3], [7.0, 0.0]);
+        let dense = vec![Row::Dense(&full), Row::Dense(&thin)];
+        let sparse = vec![Row::Sparse { columns: &columns, values: &values }];
+        for rows in [dense, sparse] {
+            let (mut sent, mut received, mut bytes) = (Rows::new(4), Rows::new(4), Vec::new());
+            for (i, row) in rows.iter().enumerate() {
+                let mut one = Rows::new(4);
+                let targets = vec![i as f64 + 0.5; i];
+                one.push(*row, targets.clone(), 3.0);
+                sent.push(*row, targets, 3.0);
+                pack(&one, &mut bytes);
+            }
+            let (mut reader, mut skipper) = (Reader(&bytes), Reader(&bytes));
+            for _ in &rows {
+                reader.row(&mut received);
+                skipper.skip(4);
+                assert_eq!(reader.0.len(), skipper.0.len());
+            }
+            assert!(reader.0.is_empty());
+            let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&received.values), bits(&sent.values));
+            assert_eq!((received.starts, received.columns), (sent.starts, sent.columns));
+            assert_eq!((received.y, received.weights), (sent.y, sent.weights));
+        }
     }
 }

@@ -30,10 +30,7 @@ use crate::{
         linalg::{View, multiply},
         rng::Stream,
     },
-    engine::{
-        as_bytes,
-        loss::{Loss, PointLoss},
-    },
+    engine::loss::{Loss, PointLoss},
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -305,10 +302,9 @@ impl Network {
 pub const TAIL: usize = 3;
 
 /// Rows of one block, copied from wherever they lie. Sparse ones have starts and columns, dense ones a single start.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Rows {
     pub cols: usize,
-    #[serde(with = "as_bytes")]
     pub values: Vec<f64>,
     pub starts: Vec<usize>,
     pub columns: Vec<u32>,
