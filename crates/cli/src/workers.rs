@@ -67,6 +67,7 @@ mod with_mpi {
         traits::*,
     };
     use std::{
+        ops::Range,
         panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
         sync::{Arc, Mutex, PoisonError},
         time::{Duration, Instant},
@@ -271,40 +272,31 @@ mod with_mpi {
             Ok(all)
         }
 
-        fn swap_numbers(&self, mine: &[f64], to: &[usize], received: &mut [f64], from: &[usize]) -> Result<()> {
+        fn swap_numbers(
+            &self,
+            mine: &[f64],
+            to: &[Range<usize>],
+            received: &mut [f64],
+            from: &[Range<usize>],
+        ) -> Result<()> {
             let (begin, mut over) = (Instant::now(), self.over.lock().unwrap_or_else(PoisonError::into_inner));
-            let (to, here) = (counts(to)?, counts(from)?);
+            let ((to_starts, to), (from_starts, here)) = (places(to)?, places(from)?);
             self.open(&mut over, GOING_ON, 0, "")?;
-            let (send_starts, receive_starts) = (starts(&to), starts(&here));
             SimpleCommunicator::world().all_to_all_varcount_into(
-                &Partition::new(mine, to, send_starts),
-                &mut PartitionMut::new(received, here, receive_starts),
+                &Partition::new(mine, to, to_starts),
+                &mut PartitionMut::new(received, here, from_starts),
             );
-            self.note(begin, from.iter().map(|count| 8 * count));
-            Ok(())
-        }
-
-        fn gather_numbers(&self, mine: &[f64], all: &mut [f64], lengths: &[usize]) -> Result<()> {
-            let (begin, mut over) = (Instant::now(), self.over.lock().unwrap_or_else(PoisonError::into_inner));
-            let mut here = counts(lengths)?;
-            let receive_starts = starts(&here);
-            // The same numbers to each of the others.
-            let mut to = vec![here[self.rank]; self.size];
-            (to[self.rank], here[self.rank]) = (0, 0);
-            self.open(&mut over, GOING_ON, 0, "")?;
-            let send = Partition::new(mine, to, vec![0; self.size]);
-            let mut receive = PartitionMut::new(all, here, receive_starts);
-            SimpleCommunicator::world().all_to_all_varcount_into(&send, &mut receive);
-            self.note(begin, lengths.iter().map(|count| 8 * count));
+            self.note(begin, from.iter().map(|range| 8 * range.len()));
             Ok(())
         }
     }
 
-    fn counts(lengths: &[usize]) -> Result<Vec<Count>> {
-        match Count::try_from(lengths.iter().sum::<usize>()) {
-            Ok(_) => Ok(lengths.iter().map(|&length| length as Count).collect()),
-            Err(_) => Err(Error::Unsupported(format!("a message of more than {} numbers over MPI", Count::MAX))),
+    /// Starts and lengths.
+    fn places(ranges: &[Range<usize>]) -> Result<(Vec<Count>, Vec<Count>)> {
+        if ranges.iter().any(|range| Count::try_from(range.end).is_err()) {
+            return Err(Error::Unsupported(format!("a message of more than {} numbers over MPI", Count::MAX)));
         }
+        Ok(ranges.iter().map(|range| (range.start as Count, range.len() as Count)).unzip())
     }
 
     /// Everyone's bytes, whose lengths are known, in as many rounds as it takes.

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
     collections::BTreeMap,
+    ops::Range,
     sync::{
         Arc, Condvar, LazyLock, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -235,41 +236,27 @@ pub trait Exchange: Send + Sync {
         mine.collect()
     }
 
-    /// Many numbers, straight into place, where everyone knows how many: of `mine`, `to[rank]` go to each rank, one after the other, and
-    /// `from[rank]` come.
-    fn swap_numbers(&self, mine: &[f64], to: &[usize], received: &mut [f64], from: &[usize]) -> Result<()> {
-        let mut rest = mine;
-        let message = |&count: &usize| {
-            let (now, later) = rest.split_at(count);
-            rest = later;
-            bytes_of(now)
-        };
-        let messages = to.iter().map(message).collect();
-        put(&self.all_to_all(messages)?, received, from)
-    }
-
-    /// Everyone's numbers one after the other, `counts[rank]` of each rank, straight into place. `all` has `mine` in its place already.
-    fn gather_numbers(&self, mine: &[f64], all: &mut [f64], counts: &[usize]) -> Result<()> {
-        put(&self.all_gather(bytes_of(mine))?, all, counts)
-    }
-}
-
-fn bytes_of(numbers: &[f64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-fn put(messages: &[Vec<u8>], numbers: &mut [f64], counts: &[usize]) -> Result<()> {
-    let mut rest = numbers;
-    for (rank, (bytes, &count)) in messages.iter().zip(counts).enumerate() {
-        if bytes.len() != 8 * count {
-            let message = format!("{} bytes instead of {count} numbers", bytes.len());
-            return Err(Error::Worker { rank, message });
+    /// Many numbers, straight into place, where everyone knows how many: `to[rank]` of `mine` goes to each rank, and what they have for this
+    /// one to `from[rank]` of `received`.
+    fn swap_numbers(
+        &self,
+        mine: &[f64],
+        to: &[Range<usize>],
+        received: &mut [f64],
+        from: &[Range<usize>],
+    ) -> Result<()> {
+        let message =
+            |range: &Range<usize>| mine[range.clone()].iter().flat_map(|number| number.to_le_bytes()).collect();
+        for (rank, bytes) in self.all_to_all(to.iter().map(message).collect())?.iter().enumerate() {
+            let place = &mut received[from[rank].clone()];
+            if bytes.len() != 8 * place.len() {
+                let message = format!("{} bytes instead of {} numbers", bytes.len(), place.len());
+                return Err(Error::Worker { rank, message });
+            }
+            place.iter_mut().zip(bytes.as_chunks().0).for_each(|(number, bytes)| *number = f64::from_le_bytes(*bytes));
         }
-        let (now, later) = rest.split_at_mut(count);
-        now.iter_mut().zip(bytes.as_chunks().0).for_each(|(number, bytes)| *number = f64::from_le_bytes(*bytes));
-        rest = later;
+        Ok(())
     }
-    Ok(())
 }
 
 /// Everyone's value to everyone, in the order of ranks. A worker that failed says so instead, and then all stop with its message.
@@ -353,12 +340,14 @@ impl Exchange for Arc<dyn Exchange> {
         (**self).all_to_all(to)
     }
 
-    fn swap_numbers(&self, mine: &[f64], to: &[usize], received: &mut [f64], from: &[usize]) -> Result<()> {
+    fn swap_numbers(
+        &self,
+        mine: &[f64],
+        to: &[Range<usize>],
+        received: &mut [f64],
+        from: &[Range<usize>],
+    ) -> Result<()> {
         (**self).swap_numbers(mine, to, received, from)
-    }
-
-    fn gather_numbers(&self, mine: &[f64], all: &mut [f64], counts: &[usize]) -> Result<()> {
-        (**self).gather_numbers(mine, all, counts)
     }
 }
 
@@ -437,23 +426,20 @@ mod tests {
         let number = |from: usize, to: usize, i: usize| (100 * from + 10 * to + i) as f64;
         workers(3, |exchange| {
             let me = exchange.rank();
-            // Rank r has r + to numbers for rank `to`.
-            let to: Vec<usize> = (0..3).map(|to| me + to).collect();
-            let mine: Vec<f64> = (0..3).flat_map(|to| (0..me + to).map(move |i| number(me, to, i))).collect();
+            // Rank r has r + to numbers for rank `to`; they need not stand one after the other.
+            let mine: Vec<f64> = (0..3).rev().flat_map(|to| (0..me + to).map(move |i| number(me, to, i))).collect();
+            let (mut to, mut end) = (vec![], mine.len());
+            for rank in 0..3 {
+                to.push(end - (me + rank)..end);
+                end -= me + rank;
+            }
             let expected: Vec<f64> = (0..3).flat_map(|from| (0..from + me).map(move |i| number(from, me, i))).collect();
+            let from = [0..me, me..2 * me + 1, 2 * me + 1..3 * me + 3];
             let mut received = vec![f64::NAN; expected.len()];
-            exchange.swap_numbers(&mine, &to, &mut received, &to).unwrap();
+            exchange.swap_numbers(&mine, &to, &mut received, &from).unwrap();
             assert_eq!(received, expected);
-
-            // Rank r has r numbers for all.
-            let whole: Vec<f64> = (0..3).flat_map(|from| (0..from).map(move |i| number(from, 0, i))).collect();
-            let starts = [0, 0, 1, 3];
-            let mine = &whole[starts[me]..starts[me + 1]];
-            let mut all = vec![f64::NAN; 3];
-            all[starts[me]..starts[me + 1]].copy_from_slice(mine);
-            exchange.gather_numbers(mine, &mut all, &[0, 1, 2]).unwrap();
-            assert_eq!(all, whole);
-            assert!(exchange.gather_numbers(mine, &mut [0.0; 6], &[2, 2, 2]).is_err());
+            let one = std::array::from_fn::<_, 3, _>(|rank| rank..rank + 1);
+            assert!(exchange.swap_numbers(&mine, &to, &mut [0.0; 3], &one).is_err());
         });
     }
 

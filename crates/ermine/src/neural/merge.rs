@@ -94,19 +94,26 @@ impl Mail {
             (0..size).map(|rank| subtrees(0, count, &blocks_of(exchange, rank, count))).collect();
         // What stays here is not sent.
         let others = |rank: usize, numbers: usize| if rank == me { 0 } else { numbers };
-        let to: Vec<usize> = (0..size).map(|rank| others(rank, trees[me].len() * shares[rank].len())).collect();
-        let from: Vec<usize> = (0..size).map(|rank| others(rank, trees[rank].len() * shares[me].len())).collect();
-        self.sent.resize(to.iter().sum(), 0.0);
-        self.received.resize(from.iter().sum(), 0.0);
-        let mut rest = &mut self.sent[..];
-        for rank in (0..size).filter(|&rank| rank != me) {
-            for (tree, nodes) in held(own, &blocks_of(exchange, me, count), count) {
-                let (now, later) = rest.split_at_mut(shares[rank].len());
-                sum(nodes, tree, shares[rank].clone(), now);
-                rest = later;
+        let from = one_after_another((0..size).map(|rank| others(rank, trees[rank].len() * shares[me].len())));
+        self.received.resize(from.last().map_or(0, |range| range.end), 0.0);
+        if let [node] = own {
+            // It is a sum already, and stands where it is sent from.
+            let to: Vec<Range<usize>> =
+                shares.iter().enumerate().map(|(rank, share)| if rank == me { 0..0 } else { share.clone() }).collect();
+            exchange.swap_numbers(node.numbers, &to, &mut self.received, &from)?;
+        } else {
+            let to = one_after_another((0..size).map(|rank| others(rank, trees[me].len() * shares[rank].len())));
+            self.sent.resize(to.last().map_or(0, |range| range.end), 0.0);
+            let mut rest = &mut self.sent[..];
+            for rank in (0..size).filter(|&rank| rank != me) {
+                for (tree, nodes) in held(own, &blocks_of(exchange, me, count), count) {
+                    let (now, later) = rest.split_at_mut(shares[rank].len());
+                    sum(nodes, tree, shares[rank].clone(), now);
+                    rest = later;
+                }
             }
+            exchange.swap_numbers(&self.sent, &to, &mut self.received, &from)?;
         }
-        exchange.swap_numbers(&self.sent, &to, &mut self.received, &from)?;
         let mut rest = &self.received[..];
         let mut nodes = Vec::new();
         for (rank, trees) in trees.iter().enumerate() {
@@ -130,12 +137,38 @@ impl Mail {
         numbers: &mut [f64],
         shares: &[Range<usize>],
     ) -> crate::Result<()> {
-        if exchange.size() == 1 || numbers.is_empty() {
+        let (me, size) = (exchange.rank(), exchange.size());
+        if size == 1 || numbers.is_empty() {
             return Ok(());
         }
-        self.sent.clear();
-        self.sent.extend_from_slice(&numbers[shares[exchange.rank()].clone()]);
-        let counts: Vec<usize> = shares.iter().map(Range::len).collect();
-        exchange.gather_numbers(&self.sent, numbers, &counts)
+        let mine = shares[me].clone();
+        let to: Vec<Range<usize>> = (0..size).map(|rank| 0..if rank == me { 0 } else { mine.len() }).collect();
+        // The first and the last send from where their share stands, those in between need a copy.
+        let (mine, others, first) = if mine.start == 0 {
+            let (mine, others) = numbers.split_at_mut(mine.end);
+            (&*mine, others, mine.len())
+        } else if mine.end == numbers.len() {
+            let (others, mine) = numbers.split_at_mut(mine.start);
+            (&*mine, others, 0)
+        } else {
+            self.sent.clear();
+            self.sent.extend_from_slice(&numbers[mine]);
+            (&self.sent[..], numbers, 0)
+        };
+        let place = |(rank, share): (usize, &Range<usize>)| match rank == me || share.is_empty() {
+            true => 0..0,
+            false => share.start - first..share.end - first,
+        };
+        let from: Vec<Range<usize>> = shares.iter().enumerate().map(place).collect();
+        exchange.swap_numbers(mine, &to, others, &from)
     }
+}
+
+fn one_after_another(lengths: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let range = |length: usize| {
+        end += length;
+        end - length..end
+    };
+    lengths.map(range).collect()
 }
