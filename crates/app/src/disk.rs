@@ -14,19 +14,17 @@ use std::{
 pub struct RowFile {
     file: BufWriter<File>,
     rows: usize,
-    hash: crc32fast::Hasher,
 }
 
 impl RowFile {
     pub fn new(folder: &Path) -> Result<Self> {
         let file =
             tempfile::tempfile_in(folder).map_err(|error| Error::io(folder, "make a temporary file in", &error))?;
-        Ok(RowFile { file: BufWriter::with_capacity(1 << 20, file), rows: 0, hash: crc32fast::Hasher::new() })
+        Ok(RowFile { file: BufWriter::with_capacity(1 << 20, file), rows: 0 })
     }
 
     pub fn push(&mut self, row: &[f64]) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(row);
-        self.hash.update(bytes);
         self.rows += 1;
         let full = |error: std::io::Error| {
             Error::io(std::env::temp_dir(), "write to", &error)
@@ -37,11 +35,6 @@ impl RowFile {
 
     pub fn rows(&self) -> usize {
         self.rows
-    }
-
-    /// CRC-32 of all that was written.
-    pub fn fingerprint(&self) -> u32 {
-        self.hash.clone().finalize()
     }
 
     pub fn finish(self, mut shape: Shape, features: Vec<Feature>) -> Result<Disk> {

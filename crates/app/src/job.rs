@@ -359,6 +359,8 @@ impl Job {
         let names = plan.target.as_ref().map_or(Vec::new(), |target| target.classes.clone());
         let share = if plan.task.is_supervised() { self.test } else { 0.0 };
         let (mut row, mut skipped, mut buffer) = (0u64, 0usize, Vec::new());
+        // Of all raw numbers in their order, as when they are in memory.
+        let mut hash = crc32fast::Hasher::new();
         let total = table::stream(file, &self.read, &plan.everything, 8 << 20, |chunk| {
             ctx.check()?;
             let rows = plan.encode_with(&chunk, &names)?;
@@ -369,6 +371,7 @@ impl Job {
                     skipped += 1;
                     continue;
                 }
+                hash.update(bytemuck::cast_slice(rows.x.row(i)));
                 buffer.clear();
                 buffer.extend_from_slice(rows.x.row(i));
                 match &rows.target {
@@ -393,7 +396,7 @@ impl Job {
         let cols = plan.schema.columns.len();
         let shape = Shape { rows: 0, cols, target, sparse: false, weighted: self.weights.is_some() };
         let features = feature_kinds(&plan.schema);
-        let fingerprint = train.fingerprint() ^ test.fingerprint();
+        let fingerprint = hash.finalize();
         let (train, test) = (train.finish(shape.clone(), features.clone())?, test.finish(shape, features)?);
 
         let checkpoint = self.checkpoint(&plan, fingerprint, ctx)?;

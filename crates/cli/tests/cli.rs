@@ -321,6 +321,8 @@ fn larger_than_memory_is_read_from_disk() {
     let (memory, disk) = (report("1GB"), report("10KB"));
     assert_eq!((&memory["data"]["from_disk"], &disk["data"]["from_disk"]), (&false.into(), &true.into()));
     assert_eq!(memory["drivers"], disk["drivers"]);
+    assert!(memory["fingerprint"].is_string());
+    assert_eq!(memory["fingerprint"], disk["fingerprint"]);
     assert_eq!(memory["log"]["objective"], disk["log"]["objective"]);
 }
 
