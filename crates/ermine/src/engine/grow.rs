@@ -928,20 +928,29 @@ impl Node<'_> {
                 self.among(left.into_iter(), 0.0, false)
             }
         };
-        let here = scratch.codes.iter().filter(|&&code| code != MISSING && found.goes_left(code)).count();
-        found.missing_left = match scratch.missing.is_empty() {
-            true => 2 * here > n,
-            false => self.low != self.high && draws.next() & 1 == 1,
+        let missing = scratch.missing.len();
+        let here = match &found.cut {
+            // Missing is the largest code of all.
+            Cut::Between(last, _) | Cut::At(last, _) => scratch.codes.iter().filter(|&code| code <= last).count(),
+            Cut::Among(_) => scratch.codes.iter().filter(|&&code| code != MISSING && found.goes_left(code)).count(),
         };
-        let goes = |code: u32| found.goes_left(code);
-        let taken = scratch.codes.iter().filter(|&&code| goes(code)).count();
+        found.missing_left = match missing {
+            0 => 2 * here > n,
+            _ => self.low != self.high && draws.next() & 1 == 1,
+        };
+        let taken = here + if found.missing_left { missing } else { 0 };
         let least = self.limits.min_rows_leaf.max(1);
         if taken < least || n - taken < least {
             return None;
         }
-        scratch.sequence.clear();
-        scratch.sequence.extend((0..n as u32).filter(|&i| goes(scratch.codes[i as usize])));
-        scratch.sequence.extend((0..n as u32).filter(|&i| !goes(scratch.codes[i as usize])));
+        // Rows that go left, then the others, each in their order.
+        scratch.sequence.resize(n, 0);
+        let (mut left, mut right) = (0, taken);
+        for (i, &code) in scratch.codes.iter().enumerate() {
+            let place = if found.goes_left(code) { &mut left } else { &mut right };
+            scratch.sequence[*place] = i as u32;
+            *place += 1;
+        }
         meter.start(&scratch.sequence);
         scratch.sequence[..taken].iter().for_each(|&i| meter.take(i as usize));
         let (left, right) = meter.sides();

@@ -11,15 +11,14 @@
 //! minibatch stable, 1 / (largest curvature x mean c_i |x_i|^2).
 
 use super::{
-    loss::{Loss, PointLoss},
-    sgd::{Descent, LearningRate, Rows, Sgd, State},
+    loss::PointLoss,
+    sgd::{Descent, Patience, Rows, Sgd, State},
 };
 use crate::{
     Ctx, Result, Source,
     core::{
         kernel,
         reduce::{held_leaves, leaf_rows, merge_units},
-        rng,
     },
 };
 use std::ops::Range;
@@ -85,19 +84,11 @@ impl Sgd {
         ctx: &Ctx,
         limit: usize,
     ) -> Result<Descent> {
-        let held_out = |row: u32| {
-            let draw = || rng::unit(rng::key(ctx.seed, "validation", u64::from(row)));
-            self.validation_fraction > 0.0 && draw() < self.validation_fraction
-        };
-        let (judged, mut order): (Vec<u32>, Vec<u32>) = (0..spread.rows as u32).partition(|&row| held_out(row));
-        let early = !judged.is_empty() && !order.is_empty();
-        if order.is_empty() {
-            order = (0..spread.rows as u32).collect();
-        }
+        let (mut order, judged) = self.cut(spread.rows, ctx);
         let p = rows.x.cols();
         let mut walk = Walk::new(self, state);
         let mut out = Descent::default();
-        let (mut best, mut waited, mut eta) = (f64::INFINITY, 0, self.eta0);
+        let mut patience = Patience::new(self);
         for pass in 0..limit {
             ctx.check()?;
             if self.shuffle {
@@ -119,7 +110,7 @@ impl Sgd {
                     tail.iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
                 })?;
                 let (gradient, tail) = sum.split_at(p);
-                walk.step(gradient, tail[0], tail[3], minibatch.len() as f64, eta);
+                walk.step(gradient, tail[0], tail[3], minibatch.len() as f64, patience.eta);
                 loss += tail[1];
                 weight += tail[2];
                 mistakes += tail[4];
@@ -127,28 +118,14 @@ impl Sgd {
             ctx.rows(order.len());
             out.losses.push(loss / f64::max(weight, f64::MIN_POSITIVE));
             out.mistakes.push(mistakes as usize);
-            if self.loss == Loss::Perceptron && mistakes == 0.0 {
-                out.converged = true;
-                break;
-            }
-            let Some(tol) = self.tol else { continue };
-            let score = if early {
-                let state = &walk.state;
-                let judge = |stat: &mut [f64], i: usize| {
-                    stat[0] += self.loss.value(rows.y[i], rows.x.row(i).dot(&state.w) + state.b);
+            let judge = || {
+                let value = |stat: &mut [f64], i: usize| {
+                    let State { w, b, .. } = &walk.state;
+                    stat[0] += self.loss.value(rows.y[i], rows.x.row(i).dot(w) + b);
                 };
-                spread.sum(ctx, &judged, 1, judge)?[0] / judged.len() as f64
-            } else {
-                out.losses[pass]
+                Ok(spread.sum(ctx, &judged, 1, value)?[0] / judged.len() as f64)
             };
-            waited = if score > best - tol { waited + 1 } else { 0 };
-            best = best.min(score);
-            if waited >= self.n_iter_no_change {
-                if self.rate == LearningRate::Adaptive && eta > 1e-6 {
-                    (eta, waited) = (eta / 5.0, 0);
-                    continue;
-                }
-                (out.converged, out.early) = (true, early);
+            if patience.is_over(&mut out, !judged.is_empty(), judge)? {
                 break;
             }
         }
@@ -219,6 +196,7 @@ mod tests {
     use crate::{
         Data, X,
         core::{ctx::workers, reduce::shares, source::Shard},
+        engine::{loss::Loss, sgd::LearningRate},
     };
 
     fn sgd() -> Sgd {

@@ -15,7 +15,7 @@ use crate::{
     core::{
         choice,
         data::{Row, X},
-        kernel,
+        kernel, rng,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -127,20 +127,19 @@ impl Sgd {
         }
     }
 
+    /// Rows to learn from and rows to judge by, of so many. With nothing to learn from, all are learnt from.
+    pub(super) fn cut(&self, rows: usize, ctx: &Ctx) -> (Vec<u32>, Vec<u32>) {
+        let held_out = |row: u32| {
+            let draw = || rng::unit(rng::key(ctx.seed, "validation", u64::from(row)));
+            self.validation_fraction > 0.0 && draw() < self.validation_fraction
+        };
+        let (judged, order): (Vec<u32>, Vec<u32>) = (0..rows as u32).partition(|&row| held_out(row));
+        if order.is_empty() { (judged, Vec::new()) } else { (order, judged) }
+    }
+
     /// Makes up to `max_iter` passes from `state`. The order of rows is the same for every `class`.
     pub fn run(&self, rows: &Rows, state: State, ctx: &Ctx, limit: usize) -> Result<Descent> {
-        let n = rows.x.rows();
-        let held_out = |i: usize| {
-            self.validation_fraction > 0.0
-                && crate::core::rng::unit(crate::core::rng::key(ctx.seed, "validation", i as u64))
-                    < self.validation_fraction
-        };
-        let mut order: Vec<u32> = (0..n as u32).filter(|&i| !held_out(i as usize)).collect();
-        let judged: Vec<u32> = (0..n as u32).filter(|&i| held_out(i as usize)).collect();
-        let early = !judged.is_empty() && !order.is_empty();
-        if order.is_empty() {
-            order = (0..n as u32).collect();
-        }
+        let (mut order, judged) = self.cut(rows.x.rows(), ctx);
         let shuffle = |pass: usize, order: &mut Vec<u32>| {
             if self.shuffle {
                 ctx.rng("shuffle", pass as u64).shuffle(order);
@@ -149,7 +148,7 @@ impl Sgd {
         let mut next = Vec::new();
         let mut walk = Walk::new(self, state);
         let mut out = Descent::default();
-        let (mut best, mut waited, mut eta) = (f64::INFINITY, 0, self.eta0);
+        let mut patience = Patience::new(self);
         for pass in 0..limit {
             ctx.check()?;
             if pass == 0 {
@@ -159,7 +158,7 @@ impl Sgd {
             next.clone_from(&order);
             let wanted = pass + 1 < limit;
             let ((loss, mistakes), ()) = rayon::join(
-                || walk.pass(rows, &order, eta),
+                || walk.pass(rows, &order, patience.eta),
                 || {
                     if wanted {
                         shuffle(pass + 1, &mut next)
@@ -173,25 +172,49 @@ impl Sgd {
             std::mem::swap(&mut order, &mut next);
             out.losses.push(loss / weight.max(f64::MIN_POSITIVE));
             out.mistakes.push(mistakes);
-            if self.loss == Loss::Perceptron && mistakes == 0 {
-                out.converged = true;
-                break;
-            }
-            let Some(tol) = self.tol else { continue };
-            let score = if early { walk.judge(rows, &judged) } else { out.losses[pass] };
-            waited = if score > best - tol { waited + 1 } else { 0 };
-            best = best.min(score);
-            if waited >= self.n_iter_no_change {
-                if self.rate == LearningRate::Adaptive && eta > 1e-6 {
-                    (eta, waited) = (eta / 5.0, 0);
-                    continue;
-                }
-                (out.converged, out.early) = (true, early);
+            let judge = || Ok(walk.judge(rows, &judged));
+            if patience.is_over(&mut out, !judged.is_empty(), judge)? {
                 break;
             }
         }
         out.state = walk.finish();
         Ok(out)
+    }
+}
+
+/// When to stop, and how long steps are until then.
+pub(super) struct Patience<'a> {
+    sgd: &'a Sgd,
+    pub eta: f64,
+    best: f64,
+    waited: usize,
+}
+
+impl<'a> Patience<'a> {
+    pub fn new(sgd: &'a Sgd) -> Self {
+        Patience { sgd, eta: sgd.eta0, best: f64::INFINITY, waited: 0 }
+    }
+
+    /// Looks at the last pass, and at the held-out rows where there are any.
+    pub fn is_over(&mut self, out: &mut Descent, early: bool, judge: impl FnOnce() -> Result<f64>) -> Result<bool> {
+        let Sgd { loss, tol, n_iter_no_change, rate, .. } = *self.sgd;
+        if loss == Loss::Perceptron && out.mistakes.last() == Some(&0) {
+            out.converged = true;
+            return Ok(true);
+        }
+        let Some(tol) = tol else { return Ok(false) };
+        let score = if early { judge()? } else { out.losses.last().copied().unwrap_or(f64::INFINITY) };
+        self.waited = if score > self.best - tol { self.waited + 1 } else { 0 };
+        self.best = self.best.min(score);
+        if self.waited < n_iter_no_change {
+            return Ok(false);
+        }
+        if rate == LearningRate::Adaptive && self.eta > 1e-6 {
+            (self.eta, self.waited) = (self.eta / 5.0, 0);
+            return Ok(false);
+        }
+        (out.converged, out.early) = (true, early);
+        Ok(true)
     }
 }
 
