@@ -11,7 +11,7 @@ use crate::{
     part::Part,
 };
 use ermine::{
-    Ctx, Entry, Error, Info, MODELS, Passes, Result, Spec, Task, Value,
+    Ctx, Domain, Entry, Error, Flexibility, Info, MODELS, Passes, Result, Spec, Task, Value,
     core::{ctx::Progress, rng},
     metrics::{self, Metric},
     search,
@@ -122,53 +122,33 @@ impl Comparison {
     }
 }
 
-/// Models that a comparison does not try, and why.
-const NOT_TRIED: &[(&str, &str)] = &[
-    ("Ridge", "RidgeCV chooses its penalty"),
-    ("Lasso", "LassoCV chooses its penalty"),
-    ("ElasticNet", "ElasticNetCV chooses its penalties"),
-    ("LogisticRegressionCV", "the search tunes LogisticRegression"),
-    ("GammaRegressor", "ask for it by name: its family is a choice"),
-    ("TweedieRegressor", "ask for it by name: its family is a choice"),
-    ("GeneralizedLinearRegressor", "ask for it by name: its family is a choice"),
-    ("SGDClassifier", "LogisticRegression and LinearSVC reach the optimum that it approaches"),
-    ("SGDRegressor", "RidgeCV reaches the optimum that it approaches"),
-    ("Perceptron", "LinearSVC is the same with a margin"),
-    ("KernelRidge", "it has no intercept, and SVR is as flexible"),
-    ("NuSVC", "SVC has the same solutions"),
-    ("NuSVR", "SVR has the same solutions"),
-    ("RadiusNeighborsClassifier", "its radius is in the units of the columns"),
-    ("RadiusNeighborsRegressor", "its radius is in the units of the columns"),
-    ("CategoricalNB", "it takes categories alone"),
-    ("BaggingClassifier", "RandomForestClassifier is its better form"),
-    ("BaggingRegressor", "RandomForestRegressor is its better form"),
-    ("VotingClassifier", "it needs members"),
-    ("VotingRegressor", "it needs members"),
-    ("StackingClassifier", "it needs members"),
-    ("StackingRegressor", "it needs members"),
-];
-
 /// Why a model does not suit these rows, if it does not.
 fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
     let info: &Info = &entry.info;
     let n = rows.len();
-    if let Some((_, reason)) = NOT_TRIED.iter().find(|(name, _)| *name == entry.name) {
-        return Some((*reason).into());
+    if let Some(reason) = info.not_compared {
+        return Some(reason.into());
     }
     if rows.weights.is_some() && !info.weights {
         return Some("it takes no weights".into());
     }
     let lowest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     if let Some(Encoded::Real(y)) = &rows.target {
-        if info.positive_target && !(lowest(y) > 0.0) {
-            return Some("the target is not above 0 everywhere".into());
-        }
-        let counts = lowest(y) >= 0.0 && y.iter().all(|y| y.fract() == 0.0);
-        if entry.name == "PoissonRegressor" && !counts {
-            return Some("the target is not a count".into());
+        match info.target {
+            Domain::Any => {}
+            Domain::Count => {
+                if !(lowest(y) >= 0.0 && y.iter().all(|y| y.fract() == 0.0)) {
+                    return Some("the target is not a count".into());
+                }
+            }
+            Domain::Positive => {
+                if !(lowest(y) > 0.0) {
+                    return Some("the target is not above 0 everywhere".into());
+                }
+            }
         }
     }
-    if info.non_negative || entry.name == "BernoulliNB" {
+    if info.word_counts {
         let numbers = rows.x.cols - rows.texts.0.len();
         if numbers > 0 {
             return Some("it is for counts of words".into());
@@ -188,37 +168,38 @@ fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
 }
 
 /// The models to try, and those left out with the reason.
-fn candidates(contest: &Contest, rows: &Rows) -> (Vec<Spec>, Vec<(String, String)>) {
+fn candidates(contest: &Contest, rows: &Rows) -> Result<(Vec<Spec>, Vec<(String, String)>)> {
     if !contest.models.is_empty() {
-        return (contest.models.to_vec(), Vec::new());
+        return Ok((contest.models.to_vec(), Vec::new()));
     }
     let (mut tried, mut left_out) = (Vec::new(), Vec::new());
     for entry in MODELS.iter().filter(|entry| entry.info.task == contest.task) {
         match unsuited(entry, rows) {
             Some(reason) => left_out.push((entry.name.to_string(), reason)),
-            None => tried.push(in_units(Spec::new(entry.name), rows)),
+            None => tried.push(in_units(Spec::new(entry.name), rows)?),
         }
     }
-    (tried, left_out)
+    Ok((tried, left_out))
 }
 
-/// Support vector regression counts errors in the units of the target.
-fn in_units(mut spec: Spec, rows: &Rows) -> Spec {
-    let (true, Some(Encoded::Real(y))) = (["SVR", "LinearSVR"].contains(&spec.name.as_str()), &rows.target) else {
-        return spec;
+/// Parameters that are in the units of the target, brought to its scale.
+fn in_units(mut spec: Spec, rows: &Rows) -> Result<Spec> {
+    let entry = ermine::entry(&spec.name)?;
+    let (false, Some(Encoded::Real(y))) = (entry.info.target_units.is_empty(), &rows.target) else {
+        return Ok(spec);
     };
     let n = y.len() as f64;
     let mean = y.iter().sum::<f64>() / n;
     let unit = (y.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / n).sqrt();
-    for (name, usual) in [("C", 1.0), ("epsilon", 0.1)] {
-        let value = match spec.params.get(name) {
-            Some(Value::Float(value)) => *value,
-            Some(Value::Int(value)) => *value as f64,
-            _ => usual,
+    for param in (entry.params)().into_iter().filter(|param| entry.info.target_units.contains(&param.name)) {
+        let value = match spec.params.get(param.name).unwrap_or(&param.default) {
+            Value::Float(value) => *value,
+            Value::Int(value) => *value as f64,
+            _ => continue,
         };
-        spec.params.insert(name.into(), Value::Float(value * unit));
+        spec.params.insert(param.name.into(), Value::Float(value * unit));
     }
-    spec
+    Ok(spec)
 }
 
 /// A sample with its folds taken apart once, for all candidates.
@@ -349,7 +330,7 @@ fn split_seats(standings: Vec<Standing>, seats: usize) -> (Vec<Standing>, Vec<St
 /// Runs the comparison on rows that no test score will be taken from.
 pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> {
     let begin = Instant::now();
-    let (mut alive, left_out) = candidates(contest, rows);
+    let (mut alive, left_out) = candidates(contest, rows)?;
     if alive.is_empty() {
         return Err(Error::Data("there is no model to compare".into()));
     }
@@ -495,8 +476,8 @@ fn tune(
         let seed = rng::key(contest.seed, &standing.model, 0);
         let mut draws = search::random(&Spec::new(&standing.model), &space, contest.draws + 1, seed)?;
         draws[0] = standing.spec.clone();
-        let draws = draws.into_iter().enumerate().map(|(i, spec)| if i == 0 { spec } else { in_units(spec, rows) });
-        lanes.push(Lane { draws: draws.collect(), best: None, all: Vec::new() });
+        let draws = draws.into_iter().enumerate().map(|(i, spec)| if i == 0 { Ok(spec) } else { in_units(spec, rows) });
+        lanes.push(Lane { draws: draws.collect::<Result<_>>()?, best: None, all: Vec::new() });
     }
     let total = lanes.iter().map(|lane| lane.draws.len()).max().unwrap_or(0);
     let score = |standing: &Standing| standing.mean.map_or(f64::NEG_INFINITY, |mean| contest.metric.turned(mean));
@@ -587,18 +568,8 @@ fn mark(standings: &mut [Standing]) {
     }
 }
 
-/// How far a family bends to the data: of equally good models the stiffer one is easier to explain and to trust.
-fn flexibility(model: &str) -> u8 {
-    let Ok(entry) = ermine::entry(model) else { return u8::MAX };
-    match entry.info.module {
-        "linear_model" | "discriminant_analysis" | "naive_bayes" => 0,
-        "svm" if model.starts_with("Linear") => 0,
-        "tree" => 1,
-        "neighbors" => 2,
-        "ensemble" => 4,
-        "neural_network" => 5,
-        _ => 3,
-    }
+fn flexibility(model: &str) -> Option<Flexibility> {
+    ermine::entry(model).ok().map(|entry| entry.info.flexibility)
 }
 
 /// One standard error rule (Breiman et al. 1984): the simplest of those that are as good as the first takes its place, if the first

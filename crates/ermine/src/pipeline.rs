@@ -8,8 +8,8 @@
 
 use crate::{
     AnyEstimator, AnyModel, Array, Ctx, Data, Error, Feature, Fit, FitLog, Info, Matrix, Numbers, Output, OwnedCsr,
-    OwnedX, Passes, Result, Source, Spec, Task, Value, Values, X,
-    core::{Batch, Shape, model::check_fit, source::Buffers},
+    OwnedX, Passes, Result, Shape, Source, Spec, Task, Value, Values, X,
+    core::{Batch, model::check_fit, source::Buffers},
     make, predict,
 };
 use serde::{Deserialize, Serialize};
@@ -287,6 +287,11 @@ impl AnyEstimator for Pipeline {
         info
     }
 
+    /// The sum over the steps. How many columns a transformer makes is not known before it is fitted: as many as it takes.
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.steps.iter().map(|step| step.cost(shape)).sum::<f64>().max(1e-6)
+    }
+
     fn values(&self) -> Values {
         Pipeline::spec(&self.specs).params
     }
@@ -545,6 +550,11 @@ impl AnyEstimator for ColumnTransformer {
             random: infos.iter().any(|info| info.random),
             ..base
         }
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let of = |cols: usize| Shape { cols, ..shape.clone() };
+        self.groups.iter().map(|group| group.steps.cost(&of(group.columns.len()))).sum::<f64>().max(1e-6)
     }
 
     fn values(&self) -> Values {

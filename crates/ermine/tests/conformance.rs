@@ -3,7 +3,7 @@
 
 use ermine::{AnyModel, predict};
 use ermine::{
-    Ctx, Data, Entry, Error, Fit, MODELS, Matrix, Output, Passes, Result, Source, Task, Value, Values, X,
+    Ctx, Data, Domain, Entry, Error, Fit, MODELS, Matrix, Output, Passes, Result, Source, Task, Value, Values, X,
     core::{
         Cancel, TargetKind,
         ctx::workers,
@@ -52,7 +52,7 @@ impl Problem {
                 sum += value * [1.0, -2.0, 0.5, 0.0, 3.0, 0.25][j];
                 x.push(value);
             }
-            real.push(if entry.info.positive_target { (0.1 * sum).exp() } else { sum });
+            real.push(if entry.info.target != Domain::Any { (0.1 * sum).exp() } else { sum });
             codes.push(class as u32);
         }
         let (task, supervised) = (entry.info.task, entry.info.supervised);

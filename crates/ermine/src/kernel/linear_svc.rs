@@ -9,8 +9,8 @@
 //! descent ([`dual_coordinate`]), which needs the rows in memory.
 
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Stop,
-    Task, X,
+    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
+    Stop, Task, X,
     core::{
         Batch, Reduce, TargetKind, choice,
         ctx::Progress,
@@ -84,6 +84,18 @@ impl Estimator for LinearSVC {
         )
     };
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        let machines = if classes > 2.0 { classes } else { 1.0 };
+        let most = self.max_iter as f64;
+        let one = if self.by_newton(shape.cols) {
+            8.0f64.min(most) * (n * p * (3.0 + 0.1 * p) + 0.5 * p.powi(3))
+        } else {
+            100.0f64.min(most) * n * (10.0 + p)
+        };
+        1e-9 * (3e4 + machines * one)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearClassifier>> {
         let shape = data.shape();
         let TargetKind::Class(classes) = shape.target else {
@@ -96,8 +108,7 @@ impl Estimator for LinearSVC {
         }
         // One machine separates two classes; more have one each.
         let targets: Vec<u32> = if classes == 2 { vec![1] } else { (0..classes as u32).collect() };
-        let newton = self.penalty == Penalty::L2 && self.loss == Loss::SquaredHinge && shape.cols <= NEWTON_COLUMNS;
-        let solved: Vec<Solved> = if newton {
+        let solved: Vec<Solved> = if self.by_newton(shape.cols) {
             targets.iter().map(|&class| self.newton(data, ctx, class)).collect::<Result<_>>()?
         } else {
             let batch = data.in_memory("LinearSVC", "coordinate descent goes back to any row")?;
@@ -147,6 +158,10 @@ struct Solved {
 }
 
 impl LinearSVC {
+    fn by_newton(&self, cols: usize) -> bool {
+        self.penalty == Penalty::L2 && self.loss == Loss::SquaredHinge && cols <= NEWTON_COLUMNS
+    }
+
     fn constant(&self) -> f64 {
         if self.fit_intercept { self.intercept_scaling } else { 0.0 }
     }

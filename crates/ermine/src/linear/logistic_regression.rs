@@ -11,8 +11,8 @@
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Stop,
-    Task, X,
+    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
+    Stop, Task, X,
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
@@ -24,7 +24,7 @@ use crate::{
     engine::{
         lbfgs::{self, Objective, Options},
         loss::Logistic,
-        newton::Scores,
+        newton::{self, Scores},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,15 @@ impl Estimator for LogisticRegression {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        if classes <= 2.0 {
+            return 1e-9 * newton::cost(shape, self.max_iter);
+        }
+        // L-BFGS, loss and gradient of all classes in each pass.
+        1e-9 * (3e4 + 60.0f64.min(self.max_iter as f64) * n * classes * (10.0 + p))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticModel>> {
         Prepared::new(data, ctx)?.fit(self, None)
