@@ -19,7 +19,8 @@ pub trait Estimator: Params {
     type Model: Model;
     const INFO: Info;
 
-    /// How these parameters go through the rows, where it depends on them. [`Estimator::INFO`] speaks of the defaults.
+    /// How these parameters go through the rows, where it depends on them. [`Estimator::INFO`] speaks of the defaults. A fit may rely on
+    /// it: rows that cannot be reached so are refused before.
     fn passes(&self) -> Passes {
         Self::INFO.passes
     }
@@ -471,6 +472,7 @@ impl<E: Estimator> AnyEstimator for E {
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
         check_fit(E::NAME, &E::INFO, &data.shape())?;
         self.validate()?;
+        check_source(E::NAME, self.passes(), data)?;
         let Fit { model, log, rows } = Estimator::fit(self, data, ctx)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
@@ -478,6 +480,7 @@ impl<E: Estimator> AnyEstimator for E {
     fn resume(&self, model: &dyn AnyModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
         check_fit(E::NAME, &E::INFO, &data.shape())?;
         self.validate()?;
+        check_source(E::NAME, self.passes(), data)?;
         let Some(model) = model.as_any().downcast_ref::<E::Model>() else {
             return Err(another_kind(E::NAME));
         };
@@ -485,6 +488,17 @@ impl<E: Estimator> AnyEstimator for E {
         let Fit { model, log, rows } = Estimator::resume(self, model, data, ctx)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
+}
+
+/// Refuses rows that these passes cannot reach, before the first of them is read.
+pub fn check_source(name: &str, passes: Passes, data: &dyn Source) -> Result<()> {
+    if let Some(reason) = passes.needs_memory() {
+        data.share_in_memory(name, reason)?;
+    }
+    if let Some(reason) = passes.needs_one_worker() {
+        data.in_memory(name, reason)?;
+    }
+    Ok(())
 }
 
 /// What every fit refuses, in one place.

@@ -59,7 +59,7 @@ impl dyn Source + '_ {
         let batch = self.share_in_memory(model, reason)?;
         match self.held().len() == self.shape().rows {
             true => Ok(batch),
-            false => Err(Error::NeedsMemory { model: model.into(), reason: reason.into() }),
+            false => Err(Error::NeedsOneWorker { model: model.into(), reason: reason.into() }),
         }
     }
 

@@ -107,7 +107,7 @@ fn main() -> Result<()> {
         let estimator = (entry.make)(&values)?;
         for (rows, cols, classes) in SHAPES {
             let (x, target) = table(entry, rows, cols, classes);
-            let data = Data::new(X::dense(&x, cols)?).target(target.view())?;
+            let data = Data::new(X::dense(&x, cols)?).target(target.target())?;
             let predicted = estimator.cost(&data.shape());
             if predicted > most {
                 println!("{:30} {rows:7} {cols:4} {classes:2} {predicted:10.5}", entry.name);

@@ -33,7 +33,7 @@ impl Job {
         let mut plan = Plan::new(self, &held.table.schema(), &held.summary, Some(&specimen), ctx)?;
         if let Some(field) = plan.schema.columns.iter().find(|field| field.kind == Kind::Text) {
             let reason = "the terms of a free text are counted in memory".into();
-            return Err(Error::NeedsMemory { model: format!("column '{}'", field.name), reason }
+            return Err(Error::NeedsOneWorker { model: format!("column '{}'", field.name), reason }
                 .hint("leave it out with --ignore, or fit on one worker"));
         }
         let mut rows = plan.encode(&held.table)?;
@@ -133,7 +133,7 @@ impl Job {
         if let Some(spec) = &self.model
             && let Some(reason) = ermine::make(spec)?.info().passes.needs_one_worker()
         {
-            return Err(Error::NeedsMemory { model: ermine::entry(&spec.name)?.name.into(), reason: reason.into() }
+            return Err(Error::NeedsOneWorker { model: ermine::entry(&spec.name)?.name.into(), reason: reason.into() }
                 .hint("fit it on one worker, or choose a model that is a sum over rows: see 'ermine models'"));
         }
         let needed = self.bytes_needed().map(|bytes| bytes / exchange.size() as u64);

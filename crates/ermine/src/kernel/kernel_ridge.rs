@@ -92,11 +92,9 @@ impl Estimator for KernelRidge {
 pub fn gram(ctx: &Ctx, batch: &Batch, kernel: &Kernel, rows: &[usize]) -> Result<Matrix> {
     let n = rows.len();
     if n.saturating_mul(n) > MOST {
-        return Err(Error::NeedsMemory {
-            model: "the Gram matrix".into(),
-            reason: format!("{n} x {n} kernel values take {:.0} GB", (n as f64).powi(2) * 8e-9),
-        }
-        .hint("use n_components, Nystroem or a sample of the rows"));
+        let size = (n as f64).powi(2) * 8e-9;
+        return Err(Error::Data(format!("the kernel matrix of {n} x {n} values would take {size:.0} GB of memory"))
+            .hint("use n_components, Nystroem or a sample of the rows"));
     }
     let points = Points::take(&batch.x, rows.iter().copied());
     let ids: &[usize] = if kernel.is_precomputed() { rows } else { &[] };

@@ -356,7 +356,7 @@ impl Reduce for Slopes<'_> {
                         *s += shift;
                     }
                     let own = s[y];
-                    loss += c * (softmax(s) - own);
+                    loss += c * (kernel::softmax(s) - own);
                     s.iter_mut().for_each(|r| *r *= c);
                     s[y] -= c;
                     for (total, r) in totals.iter_mut().zip(&*s) {
@@ -375,19 +375,6 @@ impl Reduce for Slopes<'_> {
         left.loss += right.loss;
         kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
     }
-}
-
-/// Turns scores into probabilities and returns ln sum e^s.
-#[inline(always)]
-pub fn softmax(scores: &mut [f64]) -> f64 {
-    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for s in scores.iter_mut() {
-        *s = kernel::exp(*s - top);
-        sum += *s;
-    }
-    scores.iter_mut().for_each(|s| *s /= sum);
-    top + sum.ln()
 }
 
 /// Linear scores turned into probabilities.
@@ -429,7 +416,7 @@ impl Model for LogisticModel {
                         out[0] = kernel::sigmoid(-s[0]);
                     } else {
                         out.copy_from_slice(s);
-                        softmax(out);
+                        kernel::softmax(out);
                     }
                 }
             }

@@ -566,7 +566,7 @@ impl Boosting<'_> {
                 for at in 0..piece[0].len() {
                     let i = p * PIECE + at;
                     (0..k).for_each(|c| s[c] = raw[c * n + i]);
-                    softmax(&mut s);
+                    kernel::softmax(&mut s);
                     let w = weights.map_or(1.0, |weights| weights[i]);
                     for c in 0..k {
                         let own = f64::from(u8::from(codes[i] as usize == c));
@@ -621,7 +621,7 @@ impl Boosting<'_> {
                     _ => {
                         (0..k).for_each(|c| s[c] = raw[c * n + i]);
                         let own = s[self.y(i) as usize];
-                        softmax(&mut s) - own
+                        kernel::softmax(&mut s) - own
                     }
                 };
             }
@@ -714,18 +714,6 @@ fn stalled(losses: &[f64], patience: usize, tol: f64) -> bool {
     before.last().is_some_and(|&reference| recent.iter().all(|&loss| loss > reference - tol))
 }
 
-/// Turns scores into probabilities and returns ln sum e^s.
-fn softmax(scores: &mut [f64]) -> f64 {
-    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for s in scores.iter_mut() {
-        *s = kernel::exp(*s - top);
-        sum += *s;
-    }
-    scores.iter_mut().for_each(|s| *s /= sum);
-    top + sum.ln()
-}
-
 /// A start and trees to add to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BoostingModel {
@@ -787,7 +775,7 @@ impl Model for BoostingModel {
             _ => {
                 out.copy_from_slice(&scores);
                 out.chunks_exact_mut(k).for_each(|row| {
-                    softmax(row);
+                    kernel::softmax(row);
                 });
             }
         }
