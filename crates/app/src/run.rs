@@ -145,15 +145,8 @@ impl Job {
                 };
                 let folds = train.folds(self.folds, self.seed)?;
                 let estimator = &*choice.estimator;
-                let all = judge::cross_validate(
-                    train,
-                    &folds,
-                    estimator,
-                    &plan.features,
-                    checkpoint.as_ref(),
-                    ctx,
-                    scores,
-                )?;
+                let all =
+                    judge::cross_validate(train, &folds, estimator, &plan.features, checkpoint.as_ref(), ctx, scores)?;
                 Some(judge::summarise(&all))
             }
             false => None,
@@ -215,14 +208,7 @@ impl Job {
     }
 
     /// Compares models on these rows, or on a sample of them that everyone can hold.
-    fn compare_on(
-        &self,
-        rows: &RowSet,
-        plan: &Plan,
-        models: &[Spec],
-        begin: Instant,
-        ctx: &Ctx,
-    ) -> Result<Comparison> {
+    fn compare_on(&self, rows: &RowSet, plan: &Plan, models: &[Spec], begin: Instant, ctx: &Ctx) -> Result<Comparison> {
         let most = self.effort.rows().min(rows.most_gathered());
         let sample = rows.gather(&sampled(rows.len(), most, self.seed, "compare"), ctx)?;
         let contest = Contest {
@@ -274,14 +260,7 @@ impl Job {
         let driving = insight.importance.iter().filter(|weight| !is_text(weight.column) && weight.fall > 0.0);
         let columns: Vec<usize> = driving.map(|weight| weight.column).take(6).collect();
         for column in columns {
-            insight.dependence.push(explain::dependence(
-                &whole,
-                plan.task,
-                &plan.features,
-                &followed,
-                column,
-                ctx,
-            )?);
+            insight.dependence.push(explain::dependence(&whole, plan.task, &plan.features, &followed, column, ctx)?);
         }
         insight.curve = explain::learning_curve(estimator, choice.entry, &plan.features, &learning, metric, ctx)?;
         Ok(insight)
@@ -314,7 +293,9 @@ impl Job {
         }
         let why = match most {
             most if most == in_memory => "more do not fit in memory; --memory allows more",
-            most if most == by_effort => "more would take more work than the effort allows; --effort thorough allows more",
+            most if most == by_effort => {
+                "more would take more work than the effort allows; --effort thorough allows more"
+            }
             _ => "more would take longer than the budget",
         };
         Ok(Reach::Some(rows.sample(most, "fit", ctx)?, why))

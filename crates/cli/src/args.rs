@@ -143,10 +143,7 @@ fn command(model: Option<&str>) -> Command {
     let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON instead of text");
     let reading = |command: Command| {
         command.next_help_heading("Reading").args([
-            Arg::new("delimiter")
-                .long("delimiter")
-                .value_name("CHAR")
-                .help("Column separator [default: detected]"),
+            Arg::new("delimiter").long("delimiter").value_name("CHAR").help("Column separator [default: detected]"),
             Arg::new("no-header").long("no-header").action(ArgAction::SetTrue).help("The first line is data"),
             Arg::new("na")
                 .long("na")
@@ -200,10 +197,9 @@ fn command(model: Option<&str>) -> Command {
                 .value_parser(PossibleValuesParser::new(Effort::ALL.map(Effort::name)))
                 .default_value(Effort::default().name())
                 .help("Work to spend on the comparison: about 10 s, 1 min or 10 min on a laptop"),
-            Arg::new("budget")
-                .long("budget")
-                .value_name("TIME")
-                .help("Time limit, such as 90s, 5min or 1h; stops early and keeps the best model so far [default: none]"),
+            Arg::new("budget").long("budget").value_name("TIME").help(
+                "Time limit, such as 90s, 5min or 1h; stops early and keeps the best model so far [default: none]",
+            ),
             Arg::new("scoring")
                 .long("scoring")
                 .value_name("NAME")

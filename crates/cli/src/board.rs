@@ -48,10 +48,7 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
         writeln!(out, "        {FAINT}and {} more, none better{FAINT:#}", judged.len() - shown.len())?;
     }
     if shown.iter().skip(1).any(|standing| standing.as_good) {
-        writeln!(
-            out,
-            "        {FAINT}= tied with the chosen model; ± is a 95 % interval{FAINT:#}"
-        )?;
+        writeln!(out, "        {FAINT}= tied with the chosen model; ± is a 95 % interval{FAINT:#}")?;
     } else {
         writeln!(out, "        {FAINT}± is a 95 % interval{FAINT:#}")?;
     }
@@ -75,11 +72,7 @@ pub fn importance(out: &mut impl Write, weights: &[Weight], metric: &str, most: 
     let shown = &weights[..weights.len().min(most)];
     let Some(largest) = shown.first().map(|weight| weight.fall).filter(|fall| *fall > 0.0) else { return Ok(()) };
     let width = shown.iter().map(|weight| weight.name.chars().count()).max().unwrap_or(0);
-    writeln!(
-        out,
-        "{HEADING}drivers{HEADING:#} {FAINT}{:width$}  drop in {metric} when shuffled{FAINT:#}",
-        ""
-    )?;
+    writeln!(out, "{HEADING}drivers{HEADING:#} {FAINT}{:width$}  drop in {metric} when shuffled{FAINT:#}", "")?;
     for weight in shown {
         let length = ((weight.fall / largest) * 24.0).round().max(0.0) as usize;
         let amount = format!("{} ± {}", number(weight.fall), number(2.0 * weight.error));

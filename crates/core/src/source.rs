@@ -19,6 +19,18 @@ pub struct Shape {
     pub weighted: bool,
 }
 
+impl Shape {
+    /// Rows, columns, and classes or targets (at least 1), as numbers for formulas of cost.
+    pub fn sizes(&self) -> (f64, f64, f64) {
+        let outputs = match self.target {
+            TargetKind::None => 1,
+            TargetKind::Real(targets) => targets,
+            TargetKind::Class(classes) => classes,
+        };
+        (self.rows.max(1) as f64, self.cols.max(1) as f64, outputs.max(1) as f64)
+    }
+}
+
 pub trait Source: Send + Sync {
     fn shape(&self) -> Shape;
 
@@ -47,7 +59,7 @@ impl dyn Source + '_ {
         let batch = self.share_in_memory(model, reason)?;
         match self.held().len() == self.shape().rows {
             true => Ok(batch),
-            false => Err(Error::NeedsMemory { model: model.into(), reason: reason.into() }),
+            false => Err(Error::NeedsOneWorker { model: model.into(), reason: reason.into() }),
         }
     }
 

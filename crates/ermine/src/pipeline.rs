@@ -8,8 +8,12 @@
 
 use crate::{
     AnyEstimator, AnyModel, Array, Ctx, Data, Error, Feature, Fit, FitLog, Info, Matrix, Numbers, Output, OwnedCsr,
-    OwnedX, Passes, Result, Source, Spec, Task, Value, Values, X,
-    core::{Batch, Shape, model::check_fit, source::Buffers},
+    OwnedX, Passes, Result, Shape, Source, Spec, Task, Value, Values, X,
+    core::{
+        Batch,
+        model::{check_fit, check_source},
+        source::Buffers,
+    },
     make, predict,
 };
 use serde::{Deserialize, Serialize};
@@ -194,7 +198,9 @@ impl Pipeline {
         let Some((last, transformers)) = self.steps.split_last() else {
             return Err(Error::Data("Pipeline: there are no steps".into()));
         };
-        check_fit("Pipeline", &AnyEstimator::info(self), &data.shape())?;
+        let info = AnyEstimator::info(self);
+        check_fit("Pipeline", &info, &data.shape())?;
+        check_source("Pipeline", info.passes, data)?;
         let mut model = PipelineModel { steps: Vec::new(), cols: data.shape().cols };
         let mut notes = Vec::new();
         let memory = data.memory().filter(|_| data.held().len() == data.shape().rows);
@@ -244,10 +250,6 @@ impl Pipeline {
             let outcome = if steps.len() == 1 {
                 (fit.log, fit.rows)
             } else {
-                if fit.rows.iter().any(|(name, _)| *name == "transform") {
-                    let reason = "its training rows are encoded without their own targets".into();
-                    return Err(Error::NeedsMemory { model: step.name().into(), reason });
-                }
                 let width = transform_width(&*fit.model)?;
                 let next = Transformed { source: data, model: &*fit.model, width, missing: info.missing };
                 descend(&steps[1..], &next, ctx, number + 1, model)?
@@ -285,6 +287,11 @@ impl AnyEstimator for Pipeline {
         }
         (info.scale, info.exceptions) = (false, &[]);
         info
+    }
+
+    /// The sum over the steps. How many columns a transformer makes is not known before it is fitted: as many as it takes.
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.steps.iter().map(|step| step.cost(shape)).sum::<f64>().max(1e-6)
     }
 
     fn values(&self) -> Values {
@@ -547,6 +554,11 @@ impl AnyEstimator for ColumnTransformer {
         }
     }
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        let of = |cols: usize| Shape { cols, ..shape.clone() };
+        self.groups.iter().map(|group| group.steps.cost(&of(group.columns.len()))).sum::<f64>().max(1e-6)
+    }
+
     fn values(&self) -> Values {
         let groups: Vec<_> =
             self.groups.iter().map(|group| (group.columns.clone(), group.steps.specs.clone())).collect();
@@ -659,15 +671,8 @@ impl AnyModel for ColumnModel {
     }
 
     fn predict_block(&self, x: &X, _: Output, out: &mut [f64]) -> Result<()> {
-        let width = out.len() / x.rows().max(1);
-        let mut start = 0;
-        out.fill(0.0);
-        for piece in self.pieces(x, false)? {
-            let piece = piece.x();
-            for (i, row) in piece.iter().enumerate() {
-                row.for_each(|j, value| out[i * width + start + j] = value);
-            }
-            start += piece.cols();
+        if let OwnedX::Dense(all) = OwnedX::hstack(&self.pieces(x, false)?, false) {
+            out.copy_from_slice(&all.values);
         }
         Ok(())
     }
@@ -684,21 +689,10 @@ impl AnyModel for ColumnModel {
         if !pieces.iter().any(|piece| matches!(piece, OwnedX::Sparse(_))) || stored * 4 > width {
             return Ok(None);
         }
-        let mut out = OwnedCsr::new(width);
-        for i in 0..x.rows() {
-            let mut start = 0;
-            for piece in &pieces {
-                let piece = piece.x();
-                piece.row(i).for_each(|j, value| {
-                    if value != 0.0 {
-                        out.push(start + j, value);
-                    }
-                });
-                start += piece.cols();
-            }
-            out.end_row();
+        match OwnedX::hstack(&pieces, true) {
+            OwnedX::Sparse(csr) => Ok(Some(csr)),
+            OwnedX::Dense(_) => Ok(None),
         }
-        Ok(Some(out))
     }
 
     fn feature_names(&self, input: &[String]) -> Option<Vec<String>> {

@@ -221,7 +221,8 @@ impl Course<'_> {
                 // Nothing was done on all rows: the largest sample that was decides.
                 if standings.is_empty() {
                     let most = out.iter().filter(|known| known.mean.is_some()).map(|known| known.rows).max();
-                    let (decide, rest) = out.into_iter().partition(|known| known.mean.is_some() && Some(known.rows) == most);
+                    let (decide, rest) =
+                        out.into_iter().partition(|known| known.mean.is_some() && Some(known.rows) == most);
                     (standings, out) = (decide, rest);
                     standings.sort_by(|a, b| better(contest.metric, a, b));
                 }
@@ -347,9 +348,10 @@ impl Course<'_> {
             let specs: Vec<Spec> = proven.iter().map(|standing| standing.spec.clone()).collect();
             let specs = self.affordable(specs, last, 1.0)?;
             let scored = self.evaluate("searching", &specs, last, ctx)?;
-            let again = specs.iter().zip(scored).map(|(spec, scored)| {
-                Ok(Standing::new(spec, last.rows.len(), true)?.scored(scored))
-            });
+            let again = specs
+                .iter()
+                .zip(scored)
+                .map(|(spec, scored)| Ok(Standing::new(spec, last.rows.len(), true)?.scored(scored)));
             proven = again.collect::<Result<_>>()?;
         }
         standings.extend(proven.into_iter().filter(|standing| standing.mean.is_some()));
@@ -374,7 +376,8 @@ fn best_draw(mut all: Vec<Standing>, metric: &Metric) -> Option<Standing> {
 /// Who goes on to more rows: the first `seats`, and boosted trees. On a sample these are often behind models that have less to learn, on
 /// all rows mostly ahead, and they cost little.
 fn split_seats(standings: Vec<Standing>, seats: usize) -> (Vec<Standing>, Vec<Standing>) {
-    let stays = |(place, standing): &(usize, Standing)| *place < seats || standing.model.starts_with("HistGradientBoosting");
+    let stays =
+        |(place, standing): &(usize, Standing)| *place < seats || standing.model.starts_with("HistGradientBoosting");
     let (ahead, behind): (Vec<_>, Vec<_>) = standings.into_iter().enumerate().partition(stays);
     let of = |list: Vec<(usize, Standing)>| list.into_iter().map(|(_, standing)| standing).collect();
     (of(ahead), of(behind))

@@ -5,7 +5,7 @@
 
 use crate::table::{Field, Schema, Text};
 use ermine::{
-    AnyModel, Array, Ctx, Data, Error, Feature, Matrix, Output, OwnedCsr, OwnedX, Result, Source, X,
+    AnyModel, Array, Ctx, Data, Error, Feature, Output, OwnedCsr, OwnedX, Result, Source, X,
     prepare::{Preparation, Wants},
     text::{Counts, TextModel, Tfidf},
 };
@@ -161,33 +161,9 @@ impl Recipe {
         for (column, model) in &self.texts {
             pieces.push(OwnedX::Sparse(model.transform(&documents(x, *column, texts.of(*column)?)?, ctx)?));
         }
-        let width = self.outputs();
         // The vocabulary is short exactly when the model takes dense rows only.
-        if self.texts.iter().all(|(_, model)| model.vocabulary().len() <= DENSE_TERMS) {
-            let mut out = Matrix::zeros(x.rows(), width);
-            let mut start = 0;
-            for piece in &pieces {
-                let piece = piece.x();
-                piece.iter().enumerate().for_each(|(i, row)| row.for_each(|j, value| out[(i, start + j)] = value));
-                start += piece.cols();
-            }
-            return Ok(OwnedX::Dense(out));
-        }
-        let mut out = OwnedCsr::new(width);
-        for i in 0..x.rows() {
-            let mut start = 0;
-            for piece in &pieces {
-                let piece = piece.x();
-                piece.row(i).for_each(|j, value| {
-                    if value != 0.0 {
-                        out.push(start + j, value);
-                    }
-                });
-                start += piece.cols();
-            }
-            out.end_row();
-        }
-        Ok(OwnedX::Sparse(out))
+        let short = self.texts.iter().all(|(_, model)| model.vocabulary().len() <= DENSE_TERMS);
+        Ok(OwnedX::hstack(&pieces, !short))
     }
 
     pub fn store(&self) -> Stored {

@@ -43,7 +43,8 @@ pub fn inspect(
     for field in &features.columns {
         let column = table.column(&field.name)?;
         let repeats = summary.iter().any(|known| {
-            known.name == field.name && known.distinct.is_some_and(|distinct| distinct * 20 < (known.rows - known.missing) * 19)
+            known.name == field.name
+                && known.distinct.is_some_and(|distinct| distinct * 20 < (known.rows - known.missing) * 19)
         });
         if !repeats && is_id(&field.name, column, &sample.numbers) {
             drop(&mut look, &field.name, "it names the rows: every value is different".into());

@@ -33,8 +33,8 @@ use self::{
     parse::{Plan, Raw, parse},
     pieces::Pieces,
 };
-use crate::table::{self, Column, Dictionary, Kind, KindSet, MAX_LEVELS, Na, Schema, Table, Tally};
 use super::{ReadOptions, Scan};
+use crate::table::{self, Column, Dictionary, Kind, KindSet, MAX_LEVELS, Na, Schema, Table, Tally};
 use ermine_core::error::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use memchr::memchr_iter;

@@ -6,8 +6,8 @@ mod open;
 pub mod parquet;
 pub mod shares;
 
-pub use open::{Opened, Place, Sample, bytes_needed, files};
 pub(crate) use open::stream_all;
+pub use open::{Opened, Place, Sample, bytes_needed, files};
 
 use crate::table::{Kind, Schema, Summary, Table};
 use ermine_core::error::{Error, Result};

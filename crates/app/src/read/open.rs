@@ -155,7 +155,8 @@ fn common_schema(files: &[PathBuf], options: &ReadOptions) -> Result<Schema> {
         let mut common = scans[0].schema.clone();
         let mut changed = false;
         for field in &mut common.columns {
-            let of_files: Vec<&Field> = scans.iter().map(|scan| scan.schema.field(&field.name)).collect::<Result<_>>()?;
+            let of_files: Vec<&Field> =
+                scans.iter().map(|scan| scan.schema.field(&field.name)).collect::<Result<_>>()?;
             if of_files.iter().all(|other| other.kind == field.kind) {
                 let mut levels = Dictionary::default();
                 of_files.iter().flat_map(|field| field.levels.iter()).for_each(|level| {

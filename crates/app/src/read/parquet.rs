@@ -38,8 +38,8 @@ use rayon::prelude::*;
 
 use super::{ReadOptions, Scan};
 use crate::table::{
-    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, Places, SAMPLE_ROWS,
-    Schema, Strings, Table, Tally, Text, TextEvidence, UNSEEN,
+    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, Places, SAMPLE_ROWS, Schema, Strings,
+    Table, Tally, Text, TextEvidence, UNSEEN,
 };
 
 /// Rows decoded at once: enough to forget the calls, few enough to stay in the cache.

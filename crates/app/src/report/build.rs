@@ -38,13 +38,7 @@ pub struct Outcome {
 }
 
 impl Report {
-    pub fn of(
-        job: &Job,
-        plan: Plan,
-        choice: Choice,
-        pipeline: Pipeline,
-        outcome: Outcome,
-    ) -> Result<(Fitted, Report)> {
+    pub fn of(job: &Job, plan: Plan, choice: Choice, pipeline: Pipeline, outcome: Outcome) -> Result<(Fitted, Report)> {
         let Outcome { tested, folds, clusters, insight, sizes, fingerprint, mut notes } = outcome;
         let Choice { entry, estimator, reason, comparison, .. } = choice;
         let names = |scores: &Scores| scores.iter().map(|(name, value)| (name.to_string(), *value)).collect();
@@ -73,8 +67,7 @@ impl Report {
             fingerprint,
         };
         let log = pipeline.fit.log;
-        let fitted =
-            Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
+        let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
         if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
             notes.push(format!("the time limit left out: {}", first_few(&found.cuts)));
         }

@@ -27,7 +27,7 @@ use ermine::{
         ctx::{Alone, Progress, together},
         reduce::{leaf_rows, shares},
         rng,
-        source::{Buffers, Disk, Shard, Shape},
+        source::{Buffers, Disk, Shape, Shard},
     },
     prepare::{PreparedSource, Wants},
     split::Fold,
@@ -202,7 +202,8 @@ impl RowSet {
             fingerprint.combine(&crc32fast::Hasher::new_with_initial_len(hash, bytes));
         }
         // Without labels nobody can tell how many rows the others have.
-        let counts = if plan.target.is_none() && plan.weights.is_none() { together(exchange, Ok(held.len()))? } else { counts };
+        let counts =
+            if plan.target.is_none() && plan.weights.is_none() { together(exchange, Ok(held.len()))? } else { counts };
         let first = counts[..exchange.rank()].iter().sum();
         let set = RowSet { held, first, counts, labels, one_unit: plan.one_unit, limits: limits.clone() };
         Ok((set.aligned(ctx)?, fingerprint.finalize()))
@@ -219,7 +220,8 @@ impl RowSet {
         let exchange = ctx.exchange();
         let cut = |rank: usize| rank * total / exchange.size();
         let mine = cut(exchange.rank())..cut(exchange.rank() + 1);
-        let (mut file, mut hash, mut labels) = (RowFile::new(&limits.scratch)?, crc32fast::Hasher::new(), Labels::default());
+        let (mut file, mut hash, mut labels) =
+            (RowFile::new(&limits.scratch)?, crc32fast::Hasher::new(), Labels::default());
         let mut row = 0;
         crate::read::stream_all(files, &plan.read, &plan.columns, |chunk| {
             ctx.check()?;
@@ -245,7 +247,8 @@ impl RowSet {
             Some(target) => TargetKind::Class(target.classes.len()),
         };
         let (cols, weighted) = (plan.features.columns.len(), plan.weights.is_some());
-        let disk = file.finish(Shape { rows: 0, cols, target, sparse: false, weighted }, feature_kinds(&plan.features))?;
+        let disk =
+            file.finish(Shape { rows: 0, cols, target, sparse: false, weighted }, feature_kinds(&plan.features))?;
         Ok((Held::Disk(disk), labels, hash.finalize()))
     }
 
@@ -342,7 +345,9 @@ impl RowSet {
     fn no_rows(&self) -> Rows {
         match &self.held {
             Held::Memory(rows) => rows.take(&[]),
-            Held::Disk(disk) => Rows::empty(disk.shape.cols, disk.features.clone(), self.labels.take(&[]), self.one_unit),
+            Held::Disk(disk) => {
+                Rows::empty(disk.shape.cols, disk.features.clone(), self.labels.take(&[]), self.one_unit)
+            }
         }
     }
 
@@ -421,7 +426,8 @@ impl RowSet {
         };
         let fit = match &set.held {
             Held::Disk(_) => set.with_source(|raw| {
-                let preparation = recipe.numbers().ok_or_else(|| Error::Data("there is no column of numbers".into()))?;
+                let preparation =
+                    recipe.numbers().ok_or_else(|| Error::Data("there is no column of numbers".into()))?;
                 estimator.fit(&PreparedSource::new(raw, preparation), ctx)
             }),
             Held::Memory(rows) => {

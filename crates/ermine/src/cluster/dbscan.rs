@@ -6,12 +6,13 @@
 //! and a new row is judged by the same rule, so that predicting the fitted rows gives their labels.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         param::{above, log},
         params,
     },
     engine::{
+        neighbours,
         neighbours::{Metric, Search},
         points::Points,
     },
@@ -47,6 +48,10 @@ impl Estimator for DBSCAN {
             Passes::Memory(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 1.25)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DBSCANModel>> {
         let batch = data.in_memory("DBSCAN", REASON)?;

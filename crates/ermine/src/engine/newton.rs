@@ -14,7 +14,7 @@ use super::{
     loss::PointLoss,
 };
 use crate::{
-    Ctx, Error, Matrix, Result, Source, Stop,
+    Ctx, Error, Matrix, Result, Shape, Source, Stop,
     core::{
         Batch, Reduce, Target,
         ctx::Progress,
@@ -477,4 +477,13 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
         left.loss += right.loss;
         kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
     }
+}
+
+/// Nanoseconds of a minimum with one score a row: a handful of Newton passes, or more of L-BFGS where columns are many.
+pub fn cost(shape: &Shape, max_iter: usize) -> f64 {
+    let (n, p, _) = shape.sizes();
+    let most = max_iter as f64;
+    let newton = 6.0f64.min(most) * (n * p * (3.0 + 0.15 * p) + 0.5 * p.powi(3));
+    let quasi = 60.0f64.min(most) * 2.0 * n * p;
+    3e4 + 30.0 * n + if p <= NEWTON_COLUMNS as f64 { newton } else { newton.min(quasi).max(quasi) }
 }

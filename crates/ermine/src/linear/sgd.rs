@@ -2,7 +2,7 @@
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
-    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Passes, Result, Source, Stop, X,
+    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Passes, Result, Shape, Source, Stop, X,
     core::{
         TargetKind,
         ctx::together,
@@ -234,4 +234,12 @@ impl Model for SgdModel {
         }
         Ok(())
     }
+}
+
+/// Nanoseconds of a descent for each class. Epochs end by the tolerance, after fewer the more rows an epoch has.
+pub fn cost(shape: &Shape, max_iter: usize) -> f64 {
+    let (n, p, classes) = shape.sizes();
+    let descents = if classes > 2.0 { classes } else { 1.0 };
+    let epochs = (8.0 + 2e4 / n).min(max_iter as f64);
+    3e4 + epochs * descents * n * (10.0 + p)
 }

@@ -1,10 +1,10 @@
 //! Voting: several models of different kinds on the same rows, and their mean, or the class that most of them choose.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop, Target,
-    Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
+    Spec, Stop, Target, Task, X,
     core::{choice, param::at_least, params},
-    engine::members::{Member, classes_of},
+    engine::members::{self, Member, classes_of},
     entry,
 };
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,8 @@ impl Estimator for VotingClassifier {
     const INFO: Info = Info {
         missing: true,
         random: true,
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -56,6 +58,10 @@ impl Estimator for VotingClassifier {
             Passes::Memory(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Classification, &self.estimators, &self.weights, self.voting == Voting::Soft, data, ctx)
@@ -68,8 +74,14 @@ impl Estimator for VotingRegressor {
     const INFO: Info = Info {
         missing: true,
         random: true,
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
         ..Info::new("ensemble", Task::Regression, "f(x) = sum_m w_m f_m(x) / sum_m w_m", Passes::Memory(REASON))
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Regression, &self.estimators, &self.weights, false, data, ctx)

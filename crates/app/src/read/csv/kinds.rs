@@ -7,8 +7,8 @@ use super::{
     parse::{Block, Plan, Raw, Want, parse},
     records::walk_quotes,
 };
-use crate::table::{self, Kind, KindSet, Na, Places, SAMPLE_ROWS};
 use crate::read::ReadOptions;
+use crate::table::{self, Kind, KindSet, Na, Places, SAMPLE_ROWS};
 use ermine_core::error::{Error, Result};
 use memchr::memchr_iter;
 use rayon::prelude::*;
