@@ -4,7 +4,7 @@
 //! all workers, so that a block has the same number wherever it is read.
 
 use crate::{
-    Error, Result,
+    Error, OwnedX, Result,
     data::{Batch, Feature, Target, TargetKind, X},
 };
 use std::{borrow::Cow, ops::Range};
@@ -73,6 +73,8 @@ impl dyn Source + '_ {
 #[derive(Default)]
 pub struct Buffers {
     pub x: Vec<f64>,
+    /// Rows that were made of those in `x`.
+    pub made: Option<OwnedX>,
     pub y: Vec<f64>,
     pub codes: Vec<u32>,
     pub weights: Vec<f64>,
@@ -270,7 +272,7 @@ impl Source for Disk {
 
     fn read<'a>(&'a self, rows: Range<usize>, buffers: &'a mut Buffers) -> Result<Batch<'a>> {
         let (width, cols, n) = (Disk::width(&self.shape), self.shape.cols, rows.len());
-        let Buffers { x, y, codes, weights } = buffers;
+        let Buffers { x, y, codes, weights, .. } = buffers;
         x.resize(n * width, 0.0);
         self.store.read_at((rows.start * width) as u64, x)?;
         // Target and weight leave first, then the rows close up in place.
