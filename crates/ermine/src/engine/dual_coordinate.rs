@@ -285,5 +285,5 @@ pub fn sparse_weights(ctx: &Ctx, rows: &Rows, tol: f64, max_iter: usize, rng: &m
 pub fn cost(shape: &Shape, max_iter: usize) -> f64 {
     let (n, p, _) = shape.sizes();
     let away = (n * p / 1e6).min(1.0);
-    1000.0f64.min(max_iter as f64) * n * (30.0 + p * (1.5 + 2.5 * away))
+    1000.0f64.min(max_iter as f64) * n * (30.0 + 1.5 * p + away * (150.0 + 2.5 * p))
 }
