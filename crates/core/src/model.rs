@@ -274,6 +274,17 @@ pub enum Passes {
 }
 
 impl Passes {
+    /// How several methods that see the same rows go through them together: as the most demanding one.
+    pub fn and(self, other: Passes) -> Passes {
+        let demand = |passes: Passes| match passes {
+            Passes::One => 0,
+            Passes::Many => 1,
+            Passes::Shares(_) => 2,
+            Passes::Memory(_) => 3,
+        };
+        if demand(other) > demand(self) { other } else { self }
+    }
+
     /// Why rows cannot be read from disk block by block, if they cannot.
     pub const fn needs_memory(self) -> Option<&'static str> {
         match self {

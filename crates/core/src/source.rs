@@ -72,7 +72,10 @@ impl dyn Source + '_ {
 /// Space for a source that has to copy.
 #[derive(Default)]
 pub struct Buffers {
+    /// Dense rows, or the stored values of sparse ones with their `starts` and `columns`.
     pub x: Vec<f64>,
+    pub starts: Vec<usize>,
+    pub columns: Vec<u32>,
     /// Rows that were made of those in `x`.
     pub made: Option<OwnedX>,
     pub y: Vec<f64>,

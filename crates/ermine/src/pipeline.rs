@@ -150,11 +150,12 @@ struct Transformed<'a> {
     model: &'a dyn AnyModel,
     width: usize,
     missing: bool,
+    sparse: bool,
 }
 
 impl Source for Transformed<'_> {
     fn shape(&self) -> Shape {
-        Shape { cols: self.width, sparse: false, ..self.source.shape() }
+        Shape { cols: self.width, sparse: self.sparse, ..self.source.shape() }
     }
 
     fn held(&self) -> Range<usize> {
@@ -167,10 +168,11 @@ impl Source for Transformed<'_> {
         if !self.missing {
             batch.x.check_finite(batch.first)?;
         }
-        buffers.x.clear();
-        buffers.x.resize(batch.rows() * self.width, 0.0);
-        let placed = self.model.predict_block(&batch.x, Output::Transform, &mut buffers.x);
-        placed.map_err(|error| shift_row(error, batch.first))?;
+        let made = transform_block(self.model, &batch.x, self.sparse);
+        match made.map_err(|error| shift_row(error, batch.first))? {
+            OwnedX::Dense(dense) => buffers.x = dense.values,
+            OwnedX::Sparse(csr) => (buffers.starts, buffers.columns, buffers.x) = (csr.starts, csr.columns, csr.values),
+        }
         buffers.y = batch.y.real().to_vec();
         buffers.codes = batch.y.codes().to_vec();
         buffers.weights = batch.weights.map_or_else(Vec::new, <[f64]>::to_vec);
@@ -180,7 +182,11 @@ impl Source for Transformed<'_> {
             crate::Target::Class { classes, .. } => crate::Target::Class { codes: &buffers.codes, classes },
         };
         let weights = batch.weights.is_some().then_some(&buffers.weights[..]);
-        Ok(Batch { x: X::dense(&buffers.x, self.width)?, y, weights, first: batch.first })
+        let x = match self.sparse {
+            true => X::csr(&buffers.starts, &buffers.columns, &buffers.x, self.width)?,
+            false => X::dense(&buffers.x, self.width)?,
+        };
+        Ok(Batch { x, y, weights, first: batch.first })
     }
 }
 
@@ -251,7 +257,10 @@ impl Pipeline {
                 (fit.log, fit.rows)
             } else {
                 let width = transform_width(&*fit.model)?;
-                let next = Transformed { source: data, model: &*fit.model, width, missing: info.missing };
+                // As in memory: sparse if the step makes sparse rows and everything that follows takes them.
+                let sparse = steps[1..].iter().all(|step| step.info().sparse)
+                    && fit.model.transform_sparse(&X::dense(&[], data.shape().cols)?)?.is_some();
+                let next = Transformed { source: data, model: &*fit.model, width, missing: info.missing, sparse };
                 descend(&steps[1..], &next, ctx, number + 1, model)?
             };
             model.steps.insert(0, Step { name: step.name().into(), model: fit.model, missing: info.missing });

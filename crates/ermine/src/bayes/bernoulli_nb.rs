@@ -49,7 +49,7 @@ impl Estimator for BernoulliNB {
 
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, classes) = shape.sizes();
-        1e-9 * (2e4 + n * p * (3.0 + 0.3 * classes) + 30.0 * p * classes)
+        1e-9 * (1e5 + 10.0 * n + n * p * (1.5 + 0.2 * classes) + 30.0 * p * classes)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {

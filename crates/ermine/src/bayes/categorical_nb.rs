@@ -59,7 +59,7 @@ impl Estimator for CategoricalNB {
 
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, classes) = shape.sizes();
-        1e-9 * (2e4 + n * p * (3.0 + 0.3 * classes) + 30.0 * p * classes)
+        1e-9 * (1e5 + n * p * (10.0 + 0.5 * classes))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CategoricalModel>> {

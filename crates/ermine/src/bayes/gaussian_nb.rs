@@ -43,7 +43,7 @@ impl Estimator for GaussianNB {
 
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, classes) = shape.sizes();
-        1e-9 * (2e4 + n * p * (3.0 + 0.5 * classes))
+        1e-9 * (8e4 + 10.0 * n + n * p * (1.5 + 0.3 * classes))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianNBModel>> {

@@ -64,7 +64,7 @@ impl Estimator for LinearDiscriminantAnalysis {
 
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, classes) = shape.sizes();
-        1e-9 * (3e4 + n * p * (3.0 + 0.15 * p + 0.5 * classes) + 20.0 * p.powi(3))
+        1e-9 * (6e4 + 20.0 * n + n * p * (2.0 + 0.1 * p + 0.3 * classes) + 0.5 * p.powi(3))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearDiscriminantModel>> {

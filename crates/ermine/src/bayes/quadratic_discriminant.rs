@@ -47,7 +47,7 @@ impl Estimator for QuadraticDiscriminantAnalysis {
 
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, classes) = shape.sizes();
-        1e-9 * (3e4 + n * p * (3.0 + (0.15 + 0.1 * classes) * p) + 5.0 * classes * p.powi(3))
+        1e-9 * (6e4 + 40.0 * n + n * p * (2.0 + (0.1 + 0.05 * classes) * p) + 0.3 * classes * p.powi(3))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<QuadraticDiscriminantModel>> {

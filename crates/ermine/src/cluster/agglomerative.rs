@@ -64,7 +64,7 @@ impl Estimator for AgglomerativeClustering {
 
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, _) = shape.sizes();
-        1e-9 * (3e4 + n * n * (3.0 + 0.3 * p))
+        1e-9 * (2e5 + n * n * (20.0 + 0.1 * p))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AgglomerativeModel>> {

@@ -68,7 +68,7 @@ impl Estimator for CountMixture {
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, _) = shape.sizes();
         let passes = 40.0f64.min(self.max_iter as f64) * self.n_init as f64;
-        1e-9 * (3e4 + passes * n * self.n_components as f64 * (10.0 + p))
+        1e-9 * (4e5 + passes * n * self.n_components as f64 * (10.0 + p))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountMixtureModel>> {

@@ -880,11 +880,11 @@ impl Model for GaussianMixtureModel {
 pub fn cost(shape: &Shape, components: usize, covariance: Covariance, max_iter: usize, starts: usize) -> f64 {
     let (n, p, _) = shape.sizes();
     let products = match covariance {
-        Covariance::Full => 0.4 * p,
-        Covariance::Tied => 0.2 * p,
+        Covariance::Full => 0.25 * p,
+        Covariance::Tied => 0.15 * p,
         Covariance::Diag | Covariance::Spherical => 0.0,
     };
     // One component is at its best after the first pass.
     let passes = if components == 1 { 2.0 } else { 30.0f64.min(max_iter as f64) };
-    5e4 + starts as f64 * passes * components as f64 * n * p * (2.0 + products)
+    2e5 + starts as f64 * passes * components as f64 * n * (200.0 + p * (1.0 + products))
 }

@@ -84,9 +84,9 @@ impl Estimator for KMeans {
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, _) = shape.sizes();
         let (k, starts) = (self.n_clusters as f64, self.n_init.count(self.init, 10) as f64);
-        // The start draws each centre from a few candidates; of later passes most rows are spared by their bounds.
-        let passes = 30.0f64.min(self.max_iter as f64);
-        1e-9 * (3e4 + starts * n * p * k * (1.0 + 0.3 * passes))
+        // More rows settle later; of later passes most rows are spared by their bounds.
+        let passes = (60.0 * (n / 2e4).powf(0.3)).min(self.max_iter as f64);
+        1e-9 * (2e5 + starts * n * k * (p + passes * (3.3 + 0.5 * p)))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {

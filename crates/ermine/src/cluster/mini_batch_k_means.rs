@@ -56,7 +56,7 @@ impl Estimator for MiniBatchKMeans {
         let (n, p, _) = shape.sizes();
         let (k, batch) = (self.n_clusters as f64, (self.batch_size as f64).min(n));
         let steps = 60.0f64.min(self.max_iter as f64 * n / batch);
-        1e-9 * (3e4 + n * p * k + steps * batch * p * k)
+        1e-9 * (2e6 + n * k * (130.0 + 3.0 * p) + 0.1 * steps * batch * p * k)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {

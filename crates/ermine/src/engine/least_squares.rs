@@ -440,5 +440,5 @@ fn dual(batch: &Batch, alpha: f64, intercept: bool, ctx: &Ctx) -> Result<Fit<Lin
 pub fn cost(shape: &Shape) -> f64 {
     let (n, p, targets) = shape.sizes();
     let least = n.min(p);
-    2e4 + n * p * (3.0 + 0.12 * least + targets) + 0.5 * least.powi(3)
+    1e5 + n * p * (2.0 + 0.08 * least + 0.5 * targets) + 0.1 * least.powi(3)
 }

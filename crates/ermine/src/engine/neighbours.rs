@@ -266,7 +266,7 @@ fn lost(epsilon: f64, cols: usize, size: f64) -> f64 {
 }
 
 /// A tree helps below this many columns.
-const TREE_COLUMNS: usize = 15;
+pub const TREE_COLUMNS: usize = 15;
 /// Queries and points of one tile.
 const QUERIES: usize = 128;
 const TILE: usize = 512;

@@ -479,11 +479,9 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
     }
 }
 
-/// Nanoseconds of a minimum with one score a row: a handful of Newton passes, or more of L-BFGS where columns are many.
-pub fn cost(shape: &Shape, max_iter: usize) -> f64 {
+/// Nanoseconds of a minimum with one score a row: so many Newton passes, or ten times as many of L-BFGS where columns are many.
+pub fn cost(shape: &Shape, passes: usize) -> f64 {
     let (n, p, _) = shape.sizes();
-    let most = max_iter as f64;
-    let newton = 6.0f64.min(most) * (n * p * (3.0 + 0.15 * p) + 0.5 * p.powi(3));
-    let quasi = 60.0f64.min(most) * 2.0 * n * p;
-    3e4 + 30.0 * n + if p <= NEWTON_COLUMNS as f64 { newton } else { newton.min(quasi).max(quasi) }
+    let few = p.min(NEWTON_COLUMNS as f64);
+    1.2e5 + 30.0 * n + passes as f64 * (n * p * (4.0 + 0.04 * few) + 0.05 * few.powi(3))
 }

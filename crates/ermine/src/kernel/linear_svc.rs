@@ -92,12 +92,13 @@ impl Estimator for LinearSVC {
         let machines = if classes > 2.0 { classes } else { 1.0 };
         let most = self.max_iter as f64;
         let one = if self.is_smooth() {
-            8.0f64.min(most)
-                * (n * p * (3.0 + 0.1 * p.min(NEWTON_COLUMNS as f64)) + 0.5 * p.min(NEWTON_COLUMNS as f64).powi(3))
+            // Beyond some hundred columns conjugate gradients take the place of the Hessian.
+            let few = p.min(NEWTON_COLUMNS as f64);
+            8.0f64.min(most) * (n * p * (3.0 + 0.06 * few) + 0.2 * few.powi(3))
         } else {
-            100.0f64.min(most) * n * (10.0 + p)
+            dual_coordinate::cost(shape, self.max_iter)
         };
-        1e-9 * (3e4 + machines * one)
+        1e-9 * (1.5e5 + machines * one)
     }
 
     fn passes(&self) -> Passes {

@@ -69,8 +69,7 @@ impl Estimator for LinearSVR {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        let (n, p, _) = shape.sizes();
-        1e-9 * (3e4 + 200.0f64.min(self.max_iter as f64) * n * (10.0 + p))
+        1e-9 * (1e5 + dual_coordinate::cost(shape, self.max_iter))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {

@@ -64,7 +64,7 @@ impl Estimator for OneClassSVM {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * cost(shape, false)
+        1e-9 * cost(shape, 1.0)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<OneClassModel>> {

@@ -488,10 +488,11 @@ impl Model for SupportClassifier {
     }
 }
 
-/// Nanoseconds of a machine on these rows: about as many rows of the kernel matrix as there are support vectors, a share of all.
-pub fn cost(shape: &Shape, probability: bool) -> f64 {
+/// Nanoseconds of machines on these rows: about as many rows of the kernel matrix as there are support vectors, a share of all.
+/// `factor` says how much more a machine takes than one for two classes.
+pub fn cost(shape: &Shape, factor: f64) -> f64 {
     let (n, p, classes) = shape.sizes();
-    // A machine for each pair of classes sees the rows of the two; probabilities come from five folds more.
+    // A machine for each pair of classes sees the rows of the two.
     let machines = if classes > 2.0 { 2.0 * (classes - 1.0) / classes } else { 1.0 };
-    5e4 + machines * (if probability { 5.0 } else { 1.0 }) * n * n * (2.0 + 0.3 * p)
+    3e5 + machines * factor * n * n * (8.0 + 0.16 * p)
 }

@@ -67,7 +67,7 @@ impl Estimator for SVR {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * cost(shape, false)
+        1e-9 * cost(shape, 2.5)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {

@@ -73,7 +73,7 @@ impl Estimator for BayesianRidge {
 
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, _) = shape.sizes();
-        1e-9 * (least_squares::cost(shape) + 10.0 * p.powi(3) + 5.0 * n * p)
+        1e-9 * (least_squares::cost(shape) + 0.6 * p.powi(3) + n * p)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BayesianRidgeModel>> {

@@ -64,7 +64,7 @@ impl Estimator for HuberRegressor {
 
     fn cost(&self, shape: &Shape) -> f64 {
         // A handful of Newton passes, each as much as a fit of least squares.
-        1e-9 * 8.0f64.min(self.max_iter as f64) * least_squares::cost(shape)
+        1e-9 * 7.0f64.min(self.max_iter as f64) * least_squares::cost(shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<HuberModel>> {

@@ -61,10 +61,10 @@ impl Estimator for LogisticRegression {
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, classes) = shape.sizes();
         if classes <= 2.0 {
-            return 1e-9 * newton::cost(shape, self.max_iter);
+            return 1e-9 * newton::cost(shape, self.max_iter.min(5));
         }
         // L-BFGS, loss and gradient of all classes in each pass.
-        1e-9 * (3e4 + 60.0f64.min(self.max_iter as f64) * n * classes * (10.0 + p))
+        1e-9 * (1.2e5 + 60.0f64.min(self.max_iter as f64) * n * classes * (10.0 + p))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticModel>> {

@@ -478,5 +478,5 @@ pub fn choose(
 /// Nanoseconds of paths with this many strengths in all: products once, then sweeps over the columns that are not zero.
 pub fn cost(shape: &Shape, strengths: f64) -> f64 {
     let (n, p, targets) = shape.sizes();
-    2e4 + n * p * (3.0 + 0.12 * p.min(MANY as f64)) + strengths * targets * (2e3 + 10.0 * p * p.min(n))
+    8e4 + n * p * (3.0 + 0.09 * p.min(MANY as f64)) + strengths * targets * (2e3 + 10.0 * p * p.min(n))
 }

@@ -95,7 +95,7 @@ impl Estimator for Perceptron {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * cost(shape, self.max_iter)
+        1e-9 * cost(shape, 15, self.max_iter)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {

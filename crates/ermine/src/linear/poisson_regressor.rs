@@ -43,7 +43,7 @@ impl Estimator for PoissonRegressor {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * newton::cost(shape, self.max_iter)
+        1e-9 * newton::cost(shape, self.max_iter.min(5))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {

@@ -73,7 +73,7 @@ impl Estimator for RidgeCV {
         let (least, alphas) = (n.min(p), self.alphas.len() as f64);
         // An eigendecomposition, and each row in its directions for every strength; or a small system for each fold and strength.
         let choose = match self.cv {
-            None => 10.0 * least.powi(3) + n * least * (0.3 * least + targets * alphas),
+            None => 0.5 * least.powi(3) + n * (60.0 + least * (0.15 * least + targets * alphas)),
             Some(folds) => (folds as f64 + 1.0) * alphas * (1e4 + 0.5 * least.powi(3)),
         };
         1e-9 * (least_squares::cost(shape) + choose)

@@ -236,10 +236,10 @@ impl Model for SgdModel {
     }
 }
 
-/// Nanoseconds of a descent for each class. Epochs end by the tolerance, after fewer the more rows an epoch has.
-pub fn cost(shape: &Shape, max_iter: usize) -> f64 {
+/// Nanoseconds of a descent for each class over so many epochs as it usually takes to its tolerance, more where an epoch has few rows.
+pub fn cost(shape: &Shape, epochs: usize, max_iter: usize) -> f64 {
     let (n, p, classes) = shape.sizes();
     let descents = if classes > 2.0 { classes } else { 1.0 };
-    let epochs = (8.0 + 2e4 / n).min(max_iter as f64);
-    3e4 + epochs * descents * n * (10.0 + p)
+    let epochs = (epochs as f64 + 1e4 / n).min(max_iter as f64);
+    1e5 + epochs * descents * n * (10.0 + p)
 }

@@ -123,7 +123,7 @@ impl Estimator for SGDClassifier {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * cost(shape, self.max_iter)
+        1e-9 * cost(shape, 70, self.max_iter)
     }
 
     fn passes(&self) -> Passes {

@@ -122,7 +122,7 @@ impl Estimator for SGDRegressor {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * cost(shape, self.max_iter)
+        1e-9 * cost(shape, 22, self.max_iter)
     }
 
     fn passes(&self) -> Passes {

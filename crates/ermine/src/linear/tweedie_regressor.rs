@@ -55,7 +55,8 @@ impl Estimator for TweedieRegressor {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * newton::cost(shape, self.max_iter)
+        // A quadratic is at its minimum after one step.
+        1e-9 * newton::cost(shape, self.max_iter.min(if self.power == 0.0 { 2 } else { 5 }))
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
