@@ -161,6 +161,13 @@ impl Job {
         task.is_supervised() && self.folds >= 2 && (self.model.is_none() || self.tune)
     }
 
+    /// Every file that is read.
+    pub fn inputs(&self) -> Result<Vec<PathBuf>> {
+        let mut files = self.files()?;
+        files.extend(self.read.labels.clone());
+        Ok(files)
+    }
+
     /// The files of the table, in order.
     fn files(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
@@ -170,14 +177,11 @@ impl Job {
         Ok(files)
     }
 
-    /// Bytes that a table takes, its numbers and their prepared form, side by side.
+    /// Bytes that a table takes, its numbers, a part of them and their prepared form, side by side.
     fn bytes_needed(&self) -> Result<u64> {
-        let needed = |path: &PathBuf| {
-            let about = std::fs::metadata(path).ok().filter(|about| about.is_file());
-            let packed = path.extension().is_some_and(|end| end == "gz" || end == "parquet");
-            about.map_or(0, |about| about.len().saturating_mul(if packed { 12 } else { 3 }))
-        };
-        Ok(self.files()?.iter().map(needed).sum())
+        let decoded = |path: &PathBuf| table::decoded_bytes(path, &self.read, self.memory / 4);
+        let decoded: Vec<u64> = self.files()?.iter().map(decoded).collect::<Result<_>>()?;
+        Ok(decoded.into_iter().fold(0u64, u64::saturating_add).saturating_mul(4))
     }
 
     fn fits_in_memory(&self) -> Result<bool> {
@@ -187,9 +191,11 @@ impl Job {
     /// The table, what was decided about it, and its rows that have a target.
     fn open(&self, ctx: &Ctx) -> Result<(Table, Plan<'_>, Rows, usize)> {
         ctx.progress(Progress { what: "reading", step: 0, of: None, value: None });
+        // The estimate was of the whole; what is read does not exceed it either.
+        let read = ReadOptions { memory: self.memory, ..self.read.clone() };
         let table = match &self.files()?[..] {
-            [file] => table::read(file, &self.read)?,
-            files => parts::read(files, &self.read, &Alone)?.table,
+            [file] => table::read(file, &read)?,
+            files => parts::read(files, &read, &Alone)?.table,
         };
         let mut plan = Plan::new(self, &table.schema(), &table.summary(), Some(&table), ctx)?;
         let mut rows = plan.encode(&table)?;
@@ -648,13 +654,15 @@ impl<'a> Plan<'a> {
     fn finish(self, part: Part, outcome: Outcome, sizes: Sizes, fingerprint: u32) -> Result<(Fitted, Report)> {
         let Outcome { tested, folds, clusters, comparison, insight } = outcome;
         let mut notes = self.notes;
-        let names = |scores: &Scores| scores.iter().map(|(name, value)| (name.to_string(), *value)).collect();
-        let mut scores: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        // What is not finite is no score.
+        let score = |name: &str, value: f64| (name.to_string(), Some(value).filter(|value| value.is_finite()));
+        let names = |scores: &Scores| scores.iter().map(|(name, value)| score(name, *value)).collect();
+        let mut scores: BTreeMap<String, BTreeMap<String, Option<f64>>> = BTreeMap::new();
         if let Some(tested) = &tested {
             scores.insert("test".into(), names(&tested.scores));
         }
         if let Some(folds) = &folds {
-            let means = folds.scores.iter().map(|(name, mean, _)| (name.to_string(), *mean)).collect();
+            let means = folds.scores.iter().map(|(name, mean, _)| score(name, *mean)).collect();
             scores.insert("cross-validation".into(), means);
         }
         let defaults: BTreeMap<&str, Value> = (self.entry.params)().into_iter().map(|p| (p.name, p.default)).collect();

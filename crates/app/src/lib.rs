@@ -12,6 +12,7 @@
 //! | [`score`], [`report`] | how good it is, as plain data |
 //! | [`html`] | a report to look at |
 //! | [`fitted`], [`file`](mod@file) | a model with all it takes to use it, and its file |
+//! | [`writer`] | the one way a file is written |
 
 pub mod checkpoint;
 pub mod compare;
@@ -33,6 +34,7 @@ pub mod report;
 pub mod score;
 pub mod table;
 pub mod terms;
+pub mod writer;
 
 pub use fitted::Fitted;
 pub use job::{Job, Supervised};

@@ -13,14 +13,14 @@ mod read;
 mod summary;
 
 pub use meaning::{date_text, datetime_text, number_text};
-pub use read::{ReadOptions, Scan, read, scan, stream};
+pub use read::{ReadOptions, Scan, decoded_bytes, read, scan, stream};
 pub use summary::Summary;
 
 pub(crate) use dictionary::{Dictionary, Strings};
 pub(crate) use meaning::{
     KindSet, Na, TextEvidence, boolean, civil_from_days, date, datetime, declared_boolean, number, number_within, quote,
 };
-pub(crate) use read::is_parquet;
+pub(crate) use read::{check_room, is_parquet, too_large};
 pub(crate) use summary::Tally;
 
 use ermine_core::error::{Error, Result};
