@@ -424,7 +424,7 @@ impl<E: Estimator> AnyEstimator for E {
         check_fit(E::NAME, &E::INFO, &data.shape())?;
         self.validate()?;
         let Fit { model, log, rows } = Estimator::fit(self, data, ctx)?;
-        check_sound(E::NAME, &model, data)?;
+        check_sound(E::NAME, &model, &log, data)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
 
@@ -436,19 +436,22 @@ impl<E: Estimator> AnyEstimator for E {
         };
         check_same_columns(Model::cols(model), data.shape().cols)?;
         let Fit { model, log, rows } = Estimator::resume(self, model, data, ctx)?;
-        check_sound(E::NAME, &model, data)?;
+        check_sound(E::NAME, &model, &log, data)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
 }
 
 /// What no fit hands out, in one place: a model that could not be loaded again, or that has no number to say of its own first rows.
-fn check_sound<M: Model>(name: &str, model: &M, data: &dyn Source) -> Result<()> {
+fn check_sound<M: Model>(name: &str, model: &M, log: &FitLog, data: &dyn Source) -> Result<()> {
     const ROWS: usize = 8;
     let beyond = |what: String| {
         Error::Data(format!("{name}: the fit left the range of numbers: {what}"))
             .hint("bring columns and target to a smaller scale, or choose less extreme parameters")
     };
     model.check().map_err(|error| beyond(error.to_string()))?;
+    if log.objective.iter().any(|value| value.is_nan()) {
+        return Err(beyond("the objective is NaN".into()));
+    }
     // Workers have one model and different rows, and have to come to one answer.
     let held = data.held();
     if held.len() < data.shape().rows {
