@@ -48,7 +48,8 @@ fn mixed(path: &Path) {
     };
     let mut lines = vec!["size,age,town,day,price".to_string()];
     for i in 0..6000 {
-        let (size, age, town) = (20.0 + 200.0 * draw(), 80.0 * draw(), ["Ely", "Ripon", "Wells"][(3.0 * draw()) as usize]);
+        let (size, age, town) =
+            (20.0 + 200.0 * draw(), 80.0 * draw(), ["Ely", "Ripon", "Wells"][(3.0 * draw()) as usize]);
         let price = 2.0 * size - age + if town == "Ely" { 40.0 } else { 0.0 } + 0.01 * size * age + 20.0 * draw();
         let age = if i % 17 == 3 { String::new() } else { format!("{age:.1}") };
         lines.push(format!("{size:.2},{age},{town},20{}-0{}-11,{price:.2}", 10 + i % 9, 1 + i % 7));

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Reduce, kernel,
+        Batch, Reduce, kernel, memory,
         model::Property,
         param::{at_least, log},
         params, reduce,
@@ -91,6 +91,7 @@ impl CategoricalNB {
         let mut log_prob = Vec::with_capacity(p);
         for (j, table) in counts.levels.iter_mut().enumerate() {
             let levels = (table.len() / k).max(least[j % least.len()]);
+            memory::check("CategoricalNB", &format!("min_categories={levels}"), &[levels, k], 2 * 8)?;
             table.resize(levels * k, 0.0);
             let totals: Vec<f64> = counts.class.iter().map(|count| (count + alpha * levels as f64).ln()).collect();
             if let Some(at) = table.iter().position(|count| count + alpha == 0.0) {

@@ -165,6 +165,12 @@ impl AgglomerativeClustering {
                 }
             });
         });
+        if !values.iter().all(|distance| distance.is_finite()) {
+            return Err(Error::Data(
+                "AgglomerativeClustering: the rows are farther apart than a double can say".into(),
+            )
+            .hint("bring the columns to a smaller scale"));
+        }
         let mut pairs = Pairs(values);
         let mut size = vec![1.0; n];
         let mut active: Vec<usize> = (0..n).collect();

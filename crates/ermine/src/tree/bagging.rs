@@ -3,13 +3,14 @@
 //! A sample of rows is a weight for each row where the base takes weights, a copy where it does not. Members are fitted from the random
 //! stream of their number. Rows that a member did not see judge it (out-of-bag).
 
-use super::common::{Amount, weights};
+use super::common::{Amount, check_draws, weights};
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
     Source, Spec, Stop, Target, Task, X,
     core::{
         Batch,
         ctx::Progress,
+        memory,
         model::Property,
         param::{at_least, log},
         params, rng,
@@ -130,6 +131,9 @@ impl Plan {
                 allowed: "false without bootstrap".into(),
             });
         }
+        let asked = format!("n_estimators={}", self.members);
+        memory::check(self.name, &asked, &[self.members], 2 * size_of::<(Bagged, Vec<u32>)>())?;
+        check_draws(self.name, if self.replace_rows { self.rows.of(batch.rows()) } else { 0 }, batch.rows())?;
         let classes = match batch.y {
             Target::Class { classes, .. } => classes,
             _ => 0,

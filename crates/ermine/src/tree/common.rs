@@ -122,6 +122,21 @@ impl Amount {
     }
 }
 
+/// Draws with replacement far beyond the rows say nothing more, and each takes its time.
+pub fn check_draws(model: &str, draws: usize, rows: usize) -> Result<()> {
+    let most = 100 * rows.max(10_000);
+    if draws <= most {
+        return Ok(());
+    }
+    let (name, value) = ("max_samples".into(), draws.to_string());
+    Err(Error::Parameter {
+        model: model.into(),
+        name,
+        value,
+        allowed: format!("a share, or at most {most} of {rows} rows"),
+    })
+}
+
 impl Field for Amount {
     fn forms(range: Range) -> Vec<Form> {
         let counts = if range == any() { at_least(1.0) } else { range };

@@ -13,8 +13,8 @@
 
 use super::{
     common::{
-        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_target, cost_of_ranks,
-        cost_of_tree, plant,
+        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_draws, check_target,
+        cost_of_ranks, cost_of_tree, plant,
     },
     decision_tree::REASON,
     prune,
@@ -24,6 +24,7 @@ use crate::{
     Source, Stop, Target, Task, X,
     core::{
         ctx::{Progress, together},
+        memory,
         model::Property,
         param::{at_least, between, linear, log},
         params, rng,
@@ -199,6 +200,8 @@ impl Plan {
                 allowed: "false without bootstrap, since every tree sees all rows".into(),
             });
         }
+        memory::check(self.name, &format!("n_estimators={}", self.trees), &[self.trees], size_of::<Tree>())?;
+        check_draws(self.name, self.bootstrap.unwrap_or(0), shape.rows)?;
         let targets = Targets::new(ctx, &batch, shape.rows)?;
         let (y, own) = (targets.y(), &targets.weights);
         check_target(self.name, self.criterion, &y)?;
@@ -238,7 +241,7 @@ impl Plan {
             }
             unseen
         };
-        let mut trees: Vec<Tree> = Vec::with_capacity(self.trees);
+        let mut trees: Vec<Tree> = Vec::new();
         let mut importances = vec![0.0; cols];
         let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { batch.rows() } else { 0 }] };
         let at_once = size * if self.oob { TREES_OUT_OF_BAG } else { TREES };
