@@ -179,6 +179,10 @@ class Model:
             bases.append("Deviations")
         if self.has("Leaf"):
             bases.append("Leaves")
+        if self.name in ("LogisticRegression", "LogisticRegressionCV"):
+            bases.append("Logistic")
+        if isinstance(getattr(self.peer, "n_features_in_", None), property):
+            bases.append("Width")
         if "feature_importances_" in self.attributes:
             bases.append("Importances")
         if self.has("Neighbours"):

@@ -235,6 +235,8 @@ class Estimator:
         self._single = single
         if single:
             self._halve()
+        if self._peer is not None and isinstance(self.__dict__.get("coef_"), np.ndarray):
+            self._written = self.coef_.copy(), np.copy(self.intercept_)
         if override is None:
             self._warn_of_end()
         return self
@@ -272,6 +274,7 @@ class Estimator:
         self._finish_fit()
 
     def _set(self, name, value):
+        value = np.float64(value) if type(value) is float else value
         # What scikit-learn's class computes from other attributes stays its own.
         if isinstance(getattr(type(self), name, None), property):
             self._found[name] = value
@@ -351,7 +354,7 @@ class Estimator:
                     continue
                 else:
                     raise Elsewhere(f"{name} is an array")
-            if value is None and not _has(forms, "None"):
+            if value in _NOTHING if isinstance(value, str) else value is None and not _has(forms, "None"):
                 continue  # the engine's own default
             params[name] = _plain(value, forms, name)
         return params, starts
@@ -420,6 +423,14 @@ class Estimator:
         return self.__dict__.get("_model") if getattr(self, "warm_start", False) else None
 
     # Predicting
+
+    def _is_rewritten(self):
+        """Whether somebody has written other coefficients than those of the fit: scikit-learn's code predicts with what is there."""
+        written = self.__dict__.get("_written")
+        if written is None:
+            return False
+        coef, intercept = self.__dict__.get("coef_"), self.__dict__.get("intercept_")
+        return not (isinstance(coef, np.ndarray) and np.array_equal(coef, written[0]) and np.array_equal(intercept, written[1]))
 
     def _has_output(self, output):
         if "_model" in self.__dict__:
@@ -497,7 +508,7 @@ def engine_method(output):
         name = function.__name__
 
         def ours(self):
-            if "_model" not in self.__dict__:
+            if "_model" not in self.__dict__ or self._is_rewritten():
                 return self._peer is None
             return any(known == output for known, _ in self._model.outputs())
 
@@ -687,7 +698,7 @@ class Classifier(Estimator):
 class Clusterer(Estimator):
     def _finish_rows(self):
         if hasattr(self, "labels_"):
-            self.labels_ = self.labels_.astype(np.int32)
+            self.labels_ = self.labels_.astype(np.int32 if self._has_output("Cluster") else np.int64)
 
     @engine_method("Cluster")
     def predict(self, X):
@@ -1033,6 +1044,30 @@ class Importances:
         return super().feature_importances_
 
 
+class Logistic:
+    def _check_form(self):
+        from sklearn.linear_model._logistic import _check_solver
+
+        penalty = self.penalty
+        if penalty == "deprecated":
+            ratio = getattr(self, "l1_ratio", 0)
+            penalty = "l2" if ratio == 0 else "l1" if ratio == 1 else "elasticnet"
+        _check_solver(self.solver, penalty, self.dual)
+
+
+class Width:
+    """For classes whose scikit-learn counterpart asks its first member how many columns there are."""
+
+    @property
+    def n_features_in_(self):
+        """How many columns the fitted rows had."""
+        return self.__dict__["_width"] if "_width" in self.__dict__ else super().n_features_in_
+
+    @n_features_in_.setter
+    def n_features_in_(self, value):
+        self._width = value
+
+
 class Neighbours:
     @engine_method("Neighbours")
     def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
@@ -1148,6 +1183,9 @@ def _items(forms):
     """The forms of a list's items."""
     return next((form["List"] for form in forms if isinstance(form, dict) and "List" in form), [])
 
+
+#: Defaults of scikit-learn's parameters that are about to change or to go.
+_NOTHING = ("deprecated", "warn")
 
 #: Parameters that may be an array from which a fit starts.
 _STARTS = ("init", "means_init", "weights_init", "precisions_init", "covariance_prior", "mean_prior")

@@ -149,7 +149,7 @@ def complete(estimator, X, y, weights, rows):
 def _decision_tree(self, X, y, weights, rows):
     self.n_outputs_ = 1 if y is None or y.ndim == 1 else y.shape[1]
     if hasattr(self, "classes_"):
-        self.n_classes_ = len(self.classes_)
+        self.n_classes_ = np.int64(len(self.classes_))
     if X is not None:
         leaves = self._computed(rows, "Leaf")[:, 0].astype(np.intp)
         self._leaf_rows = np.bincount(leaves, minlength=self._model.attributes()["n_leaves_"])
@@ -159,10 +159,15 @@ def _forest(self, X, y, weights, rows):
     self.n_outputs_ = 1 if y is None or y.ndim == 1 else y.shape[1]
     if hasattr(self, "classes_"):
         self.n_classes_ = len(self.classes_)
+    self.estimator_, self._sample_weight = self.estimator, None
     if X is not None:
         self._n_samples, self._n_samples_bootstrap = X.shape[0], X.shape[0]
     if hasattr(self, "oob_prediction_") and self.n_outputs_ == 1:
         self.oob_prediction_ = self.oob_prediction_.reshape(-1)
+
+
+def _logistic(self, X, y, weights, rows):
+    self.n_iter_ = np.array([self.n_iter_], dtype=np.int32)
 
 
 def _glm(self, X, y, weights, rows):
@@ -190,6 +195,8 @@ def _neighbours(self, X, y, weights, rows):
     if y is not None:
         if hasattr(self, "classes_"):
             self.outputs_2d_ = False
+            if self._name == "RadiusNeighborsClassifier":
+                self.outlier_label_ = None
             self._y = np.searchsorted(self.classes_, y)
         else:
             self._y = y
@@ -263,6 +270,15 @@ def _quadratic(self, X, y, weights, rows):
 
 def _incremental_pca(self, X, y, weights, rows):
     self.batch_size_ = 5 * self.n_features_in_ if self.batch_size is None else self.batch_size
+
+
+def _one_class(self, X, y, weights, rows):
+    _support(self, X, y, weights, rows)
+    self.offset_ = np.atleast_1d(self.offset_)
+
+
+def _linear_svr(self, X, y, weights, rows):
+    self.intercept_ = np.atleast_1d(self.intercept_)
 
 
 def _mixture(self, X, y, weights, rows):
@@ -368,6 +384,8 @@ def _target_encoder(self, X, y, weights, rows):
         from sklearn.utils.multiclass import type_of_target
 
         self.target_type_ = type_of_target(y) if self.target_type == "auto" else self.target_type
+        if self.target_type_ != "continuous":
+            self.classes_ = np.unique(y)
 
 
 def _boosting(self, X, y, weights, rows):
@@ -378,8 +396,17 @@ def _boosting(self, X, y, weights, rows):
     self._n_features = self.n_features_in_
     early = self.early_stopping
     self.do_early_stopping_ = self._fit_rows > 10_000 if early == "auto" else bool(early)
+    self._use_validation_data = self.validation_fraction is not None
+    self._scorer = None
+    if not self.do_early_stopping_:
+        self.train_score_ = self.validation_score_ = np.zeros(0)
     if X is not None:
         self._loss = self._get_loss(sample_weight=weights)
+    if classes:
+        from sklearn.preprocessing import LabelEncoder
+
+        self._label_encoder = LabelEncoder()
+        self._label_encoder.classes_ = self.classes_
 
 
 def _predictors(self):
@@ -501,6 +528,23 @@ def _support_mask(self, X, y, weights, rows):
         self.support_ = np.asarray(self.support_).astype(bool)
     if self._name == "RFE":
         self.n_features_ = np.int64(self.support_.sum())
+    if X is None:
+        return
+    if self._name == "VarianceThreshold" and self.threshold == 0:
+        # The spread is exactly 0 where rounding leaves the variance a little above.
+        spread = (X.max(axis=0) - X.min(axis=0)).toarray().ravel() if sp.issparse(X) else np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+        self.variances_ = np.nanmin([self.variances_, spread], axis=0)
+    if self._name == "SelectKBest":
+        from scipy import stats
+
+        name, n = getattr(self.score_func, "__name__", self.score_func), X.shape[0]
+        k = len(np.unique(y))
+        tails = {
+            "f_classif": lambda scores: stats.f.sf(scores, k - 1, n - k),
+            "f_regression": lambda scores: stats.f.sf(scores, 1, n - 2),
+            "chi2": lambda scores: stats.chi2.sf(scores, k - 1),
+        }
+        self.pvalues_ = tails[name](self.scores_) if name in tails else None
 
 
 def _knn_imputer(self, X, y, weights, rows):
@@ -518,6 +562,7 @@ def _huber(self, X, y, weights, rows):
 def _networks(self, X, y, weights, rows):
     from sklearn.preprocessing import LabelBinarizer
 
+    self.loss_curve_ = list(self.loss_curve_)
     self.validation_scores_ = self.__dict__.get("validation_scores_")
     self.best_validation_score_ = self.__dict__.get("best_validation_score_")
     self._no_improvement_count = 0
@@ -557,6 +602,8 @@ FAMILIES = {
     "LassoCV": _net,
     "LinearDiscriminantAnalysis": _discriminant,
     "LinearRegression": _least_squares,
+    "LinearSVR": _linear_svr,
+    "LogisticRegression": _logistic,
     "MLPClassifier": _networks,
     "MLPRegressor": _networks,
     "MaxAbsScaler": _scaler,
@@ -566,7 +613,7 @@ FAMILIES = {
     "NuSVC": _support,
     "NuSVR": _support,
     "Nystroem": _width,
-    "OneClassSVM": _support,
+    "OneClassSVM": _one_class,
     "OneHotEncoder": _one_hot,
     "OrdinalEncoder": _ordinal,
     "PCA": _pca,

@@ -904,7 +904,7 @@ class ElasticNetCV(_base.Regressor, sklearn.linear_model.ElasticNetCV):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class LogisticRegression(_base.Classifier, sklearn.linear_model.LogisticRegression):
+class LogisticRegression(_base.Logistic, _base.Classifier, sklearn.linear_model.LogisticRegression):
     """Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2, L1 or mixed penalty.
 
     Objective: ``min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1, s = W x + b``
@@ -998,7 +998,7 @@ class LogisticRegression(_base.Classifier, sklearn.linear_model.LogisticRegressi
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class LogisticRegressionCV(_base.Classifier, sklearn.linear_model.LogisticRegressionCV):
+class LogisticRegressionCV(_base.Logistic, _base.Classifier, sklearn.linear_model.LogisticRegressionCV):
     """Logistic regression whose penalty is chosen by the accuracy on held-out folds.
 
     Objective: ``min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1, C and r by cross-
@@ -6750,7 +6750,7 @@ class BaggingRegressor(_base.Regressor, sklearn.ensemble.BaggingRegressor):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class VotingClassifier(_base.Classifier, sklearn.ensemble.VotingClassifier):
+class VotingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.VotingClassifier):
     """Several different models decide together, by votes or by the mean of their probabilities.
 
     Objective: ``argmax_c sum_m w_m [f_m(x) = c], or of mean probabilities``
@@ -6824,7 +6824,7 @@ class VotingClassifier(_base.Classifier, sklearn.ensemble.VotingClassifier):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class VotingRegressor(_base.Regressor, sklearn.ensemble.VotingRegressor):
+class VotingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.VotingRegressor):
     """The mean of several different models.
 
     Objective: ``f(x) = sum_m w_m f_m(x) / sum_m w_m``
@@ -6888,7 +6888,7 @@ class VotingRegressor(_base.Regressor, sklearn.ensemble.VotingRegressor):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class StackingClassifier(_base.Classifier, sklearn.ensemble.StackingClassifier):
+class StackingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.StackingClassifier):
     """A last classifier learns from the predictions of others, made for rows that they did not see.
 
     Objective: ``g(f_1(x), ..., f_m(x)), g fitted to held-out predictions``
@@ -6965,7 +6965,7 @@ class StackingClassifier(_base.Classifier, sklearn.ensemble.StackingClassifier):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class StackingRegressor(_base.Regressor, sklearn.ensemble.StackingRegressor):
+class StackingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.StackingRegressor):
     """A last model learns from the predictions of others, made for rows that they did not see.
 
     Objective: ``g(f_1(x), ..., f_m(x)), g fitted to held-out predictions``
@@ -7708,7 +7708,7 @@ class KNNImputer(_base.Transforms, _base.Transformer, sklearn.impute.KNNImputer)
         return self._fit_either(X, y)
 
 
-class SelectFromModel(_base.Transforms, _base.Transformer, sklearn.feature_selection.SelectFromModel):
+class SelectFromModel(_base.Width, _base.Transforms, _base.Transformer, sklearn.feature_selection.SelectFromModel):
     """Keeps the columns that a model gives at least a threshold of importance.
 
     Objective: ``keep j with importance_j(model fitted on x, y) >= threshold``
