@@ -89,8 +89,8 @@ impl From<io::Error> for Failure {
 }
 
 fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
-    if workers.count() > 1 && !matches!(call, Call::Fit { .. }) {
-        return Err(Error::Unsupported("several workers fit one model; everything else is for one process".into())
+    if workers.count() > 1 && !matches!(call, Call::Fit { .. } | Call::Compare { .. }) {
+        return Err(Error::Unsupported("only fit, tune and compare run on several workers".into())
             .hint("start it without mpirun")
             .into());
     }
@@ -132,11 +132,15 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
             }
         }
         Call::Compare { job, json, threads } => {
-            let progress = terminal::Progress::new(true);
+            let progress = terminal::Progress::new(workers.rank() == 0);
+            let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = job.compare(&ctx);
+            let outcome = workers.together(ctx, |ctx| job.compare(&ctx));
             progress.finish();
             let (found, notes) = outcome?;
+            if workers.rank() > 0 {
+                return Ok(());
+            }
             if json {
                 let all = serde_json::json!({ "comparison": found, "notes": notes });
                 serde_json::to_writer_pretty(&mut out, &all).map_err(io::Error::from)?;
