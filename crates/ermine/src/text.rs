@@ -155,7 +155,7 @@ impl Counts {
                     model: "Counts".into(),
                     name: "ngram_range".into(),
                     value: format!("{:?}", self.ngram_range),
-                    allowed: "two numbers of at least 1, the smaller one first".into(),
+                    allowed: "two integers >= 1, the smaller first".into(),
                 });
             }
         };
