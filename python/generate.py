@@ -696,14 +696,14 @@ def page(model):
         "sparse": "sparse rows", "missing": "missing values", "categories": "categories as codes", "weights": "weights",
         "multi_target": "several targets", "random": "a seed", "resume": "continuing an earlier fit",
     }  # fmt: skip
-    lines += ["- takes: " + ", ".join(word for flag, word in flags.items() if info[flag])] if any(
+    lines += ["- supports: " + ", ".join(word for flag, word in flags.items() if info[flag])] if any(
         info[flag] for flag in flags
     ) else []
     needs = {"non_negative": "non-negative columns", "scale": "columns of similar scale"}
     wants = [word for flag, word in needs.items() if info[flag]]
     wants += {"Any": [], "Count": ["a non-negative target"], "Positive": ["a positive target"]}[info["target"]]
     if wants:
-        lines += ["- wants: " + ", ".join(wants)]
+        lines += ["- needs: " + ", ".join(wants)]
     if info["exceptions"]:
         lines += [f"- {name}: {reason}" for name, reason in info["exceptions"]]
     lines += ["", "## Parameters", ""]

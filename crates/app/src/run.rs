@@ -350,7 +350,7 @@ impl Job {
         };
         if metric.task != task {
             let problem =
-                format!("{} is a metric of {}, and this is a {}", metric.name, metric.task.name(), task.name());
+                format!("{} is a metric of {}, but this is a {}", metric.name, metric.task.name(), task.name());
             return Err(Error::Unsupported(problem));
         }
         Ok(metric)
@@ -420,7 +420,7 @@ impl Reach {
 fn needs_memory(model: &str, reason: Option<&str>) -> Error {
     let reason = reason.unwrap_or("it goes back to any row").into();
     Error::NeedsMemory { model: model.into(), reason }
-        .hint("give more with --memory, or choose a model that reads rows in blocks: see 'ermine models'")
+        .hint("allow more with --memory, or choose a model that reads rows in blocks: see 'ermine models'")
 }
 
 fn check_target(plan: &Plan, rows: &RowSet) -> Result<()> {

@@ -386,7 +386,7 @@ fn a_schema_gives_the_same_codes() {
     let refused = |text: &str| csv::read_bytes("new.csv", text.into(), &options).expect_err("refused").to_string();
     assert_eq!(
         refused("age,town,when,ok\n1,a,,\n"),
-        "there is no column 'city'; there is age, town, when, ok\nhint: new.csv needs all columns of the schema"
+        "there is no column 'city'; expected one of: age, town, when, ok\nhint: new.csv needs all columns of the schema"
     );
     assert_eq!(refused("age,city,when,ok\n1,Bern,,\nold,Bern,,\n"), "new.csv:3: column 'age': 'old' is not a number");
     assert_eq!(refused("age,city,when,ok\n1,Bern,,maybe\n"), "new.csv:2: column 'ok': 'maybe' is not true or false");

@@ -52,7 +52,7 @@ impl Predictions {
     /// The value of one metric; an error if the predictions do not have what it needs.
     pub fn metric(&self, metric: &Metric, truth: &Encoded, weights: Option<&[f64]>) -> Result<f64> {
         let values = self.of(metric.needs).ok_or_else(|| {
-            Error::Unsupported(format!("{} needs {:?}, which this model does not give", metric.name, metric.needs))
+            Error::Unsupported(format!("{} needs {:?}, which this model does not provide", metric.name, metric.needs))
         })?;
         metric.value(&truth.target(), values, weights)
     }

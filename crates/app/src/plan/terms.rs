@@ -165,7 +165,7 @@ fn numbers(name: &str, column: &Column, dates: bool) -> Result<Vec<f64>> {
         }
         other => {
             let wanted = if dates { "a date" } else { "a number" };
-            Err(Error::Data(format!("the formula needs {wanted} in column '{name}', and it holds {}", other.kind())))
+            Err(Error::Data(format!("the formula needs {wanted} in column '{name}', but it holds {}", other.kind())))
         }
     }
 }
@@ -176,7 +176,7 @@ fn strings(name: &str, column: &Column) -> Result<Text> {
         Column::Category(category) => {
             Ok((0..category.codes.len()).map(|row| category.get(row).unwrap_or_default()).collect())
         }
-        other => Err(Error::Data(format!("the formula needs text in column '{name}', and it holds {}", other.kind()))),
+        other => Err(Error::Data(format!("the formula needs text in column '{name}', but it holds {}", other.kind()))),
     }
 }
 

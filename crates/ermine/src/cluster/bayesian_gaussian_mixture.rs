@@ -160,7 +160,7 @@ impl BayesianGaussianMixture {
         }
         let gram = reduce(ctx, data, &CrossProducts { cols: p, targets: 0 })?;
         if gram.weight <= 1.0 {
-            return Err(Error::Data(format!("{name}: the total weight is {}, and it must be above 1", gram.weight)));
+            return Err(Error::Data(format!("{name}: the total weight is {}, but it must be > 1", gram.weight)));
         }
         let mut covariance = gram.scatter.clone();
         covariance.values.iter_mut().for_each(|value| *value /= gram.weight - 1.0);

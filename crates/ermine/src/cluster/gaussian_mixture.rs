@@ -392,7 +392,7 @@ impl Reduce for Expect<'_> {
     fn add(&self, stat: &mut Sums, batch: &Batch) -> Result<()> {
         batch.x.check_finite(batch.first)?;
         let X::Dense(x) = batch.x else {
-            return Err(Error::Unsupported("mixtures of normal densities take dense rows only".into()));
+            return Err(Error::Unsupported("Gaussian mixtures support dense rows only".into()));
         };
         for first in (0..x.rows).step_by(SHEET) {
             let rows = SHEET.min(x.rows - first);
@@ -795,7 +795,7 @@ pub(super) fn predict_mixture(
     out: &mut [f64],
 ) -> Result<()> {
     let X::Dense(x) = x else {
-        return Err(Error::Unsupported("mixtures of normal densities take dense rows only".into()));
+        return Err(Error::Unsupported("Gaussian mixtures support dense rows only".into()));
     };
     let k = mixture.weights.len();
     let mut space = Space::default();

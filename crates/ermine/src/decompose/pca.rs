@@ -100,7 +100,7 @@ pub(super) fn check_weight(model: &str, weight: f64) -> Result<()> {
     if weight > 1.0 {
         return Ok(());
     }
-    Err(Error::Data(format!("{model}: the total weight is {weight}, and it must be above 1")))
+    Err(Error::Data(format!("{model}: the total weight is {weight}, but it must be > 1")))
 }
 
 /// The fewest components that explain more than `share` of the variance.

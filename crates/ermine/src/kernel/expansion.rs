@@ -94,6 +94,6 @@ impl Expansion {
             && self.coef.cols > 0
             && self.intercept.len() == self.coef.cols
             && (!self.kernel.is_precomputed() || self.ids.iter().all(|&id| id < self.cols));
-        if fits { Ok(()) } else { Err(Error::Data("the stored kernel expansion does not hold together".into())) }
+        if fits { Ok(()) } else { Err(Error::Data("the stored kernel expansion is inconsistent".into())) }
     }
 }

@@ -68,7 +68,7 @@ params! {
     }
 }
 
-const WHY_MEMORY: &str = "coordinate descent goes back to any row";
+const WHY_MEMORY: &str = "coordinate descent revisits rows in random order";
 
 /// Above this many columns a Hessian costs more than it saves.
 const NEWTON_COLUMNS: usize = 500;

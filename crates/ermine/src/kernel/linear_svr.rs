@@ -47,7 +47,7 @@ params! {
     }
 }
 
-const WHY_MEMORY: &str = "coordinate descent goes back to any row";
+const WHY_MEMORY: &str = "coordinate descent revisits rows in random order";
 
 impl Estimator for LinearSVR {
     type Model = LinearModel;

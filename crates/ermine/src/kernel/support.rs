@@ -41,7 +41,7 @@ pub struct Common<'a> {
 pub const AS_FAR_AS_TOL: &str =
     "the optimum is reached within tol, 1e-3 by default, along a path that depends on the rows";
 
-pub const WHY_MEMORY: &str = "the solver goes back to any pair of rows";
+pub const WHY_MEMORY: &str = "the solver revisits arbitrary pairs of rows";
 
 impl Common<'_> {
     pub fn batch<'d>(&self, data: &'d dyn Source, ctx: &Ctx) -> Result<Batch<'d>> {

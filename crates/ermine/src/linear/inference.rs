@@ -111,7 +111,7 @@ pub fn summary(model: &LinearModel, intercept: bool, level: f64, data: &dyn Sour
 }
 
 fn dependent() -> Error {
-    Error::Data("columns depend on each other, so that their coefficients have no standard errors".into())
+    Error::Data("columns are redundant, so their coefficients have no standard errors".into())
         .hint("the log of the fit names the redundant columns; leave them out")
 }
 

@@ -115,7 +115,7 @@ impl Estimator for LogisticRegressionCV {
             let part = Reweighted { data, weights };
             let prepared = Prepared::new(&part, ctx)?;
             if !prepared.has_two_classes() {
-                return Err(Error::Data(format!("without fold {fold} there is one class only to learn from")));
+                return Err(Error::Data(format!("without fold {fold} there is only one class to train on")));
             }
             for (r, &l1_ratio) in self.l1_ratios.iter().enumerate() {
                 let mut before: Option<LogisticModel> = None;

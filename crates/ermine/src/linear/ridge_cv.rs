@@ -85,7 +85,7 @@ impl Estimator for RidgeCV {
             return Err(Error::Data("RidgeCV needs a target of numbers".into()));
         };
         if self.alphas.is_empty() {
-            return Err(Error::Data("RidgeCV: there is no strength to choose from".into()));
+            return Err(Error::Data("RidgeCV: there are no alphas to choose from".into()));
         }
         let wide = data.memory().filter(|_| shape.cols > shape.rows && data.held().len() == shape.rows);
         let (errors, gram) = match wide {
@@ -152,7 +152,7 @@ impl RidgeCV {
         let by_fold: Vec<Vec<f64>> = ctx.map(folds.len(), |f| {
             let train = others(f);
             if train.weight == 0.0 || grams[f].weight == 0.0 {
-                return Err(Error::Data("RidgeCV: a fold has no weight to learn from or to judge by".into()));
+                return Err(Error::Data("RidgeCV: a fold has no weight to train or to score on".into()));
             }
             let path = RidgePath::new(&train, targets, self.fit_intercept)?;
             let error = |alpha: f64| {

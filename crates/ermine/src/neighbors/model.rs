@@ -100,7 +100,7 @@ pub fn fit(
     Ok(Fit::new(NeighborsModel { search, reach, weighting, known }, log))
 }
 
-pub const WHY_MEMORY: &str = "every prediction looks at all rows";
+pub const WHY_MEMORY: &str = "every prediction uses all training rows";
 
 impl NeighborsModel {
     /// Neighbours of every row, the nearest first for a count, in the order of rows for a radius.
@@ -230,7 +230,7 @@ impl Model for NeighborsModel {
         if known && reach && n <= u32::MAX as usize {
             Ok(())
         } else {
-            Err(Error::Data("the stored neighbours do not hold together".into()))
+            Err(Error::Data("the stored neighbours are inconsistent".into()))
         }
     }
 }

@@ -242,7 +242,7 @@ impl Model for BinsModel {
         if !self.edges.is_empty() && self.edges.iter().all(rising) {
             return Ok(());
         }
-        Err(Error::Data("stored bins are not in order".into()))
+        Err(Error::Data("the stored bins are inconsistent".into()))
     }
 }
 
@@ -371,6 +371,6 @@ impl Model for SplineModel {
         if self.degree <= 64 && !self.knots.is_empty() && self.knots.iter().all(fits) {
             return Ok(());
         }
-        Err(Error::Data("stored knots are not in order".into()))
+        Err(Error::Data("the stored knots are inconsistent".into()))
     }
 }

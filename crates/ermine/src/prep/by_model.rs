@@ -87,8 +87,8 @@ fn importances(
             }
         }
     }
-    let problem = format!("{name}: {} says nothing of the importance of columns", spec.name);
-    Err(Error::Unsupported(problem).hint("take a linear model or one made of trees"))
+    let problem = format!("{name}: {} has no coefficients or feature importances", spec.name);
+    Err(Error::Unsupported(problem).hint("use a linear model or one made of trees"))
 }
 
 const fn info(objective: &'static str) -> Info {

@@ -89,7 +89,7 @@ impl Estimator for KNNImputer {
             let mean = match count {
                 0 => {
                     let done = if self.keep_empty_features { "filled with 0" } else { "left out" };
-                    log.notes.push(format!("column {j} has no value at all and is {done}"));
+                    log.notes.push(format!("column {j} has no values and is {done}"));
                     if self.keep_empty_features { 0.0 } else { f64::NAN }
                 }
                 count => sum / count as f64,
@@ -198,7 +198,7 @@ impl Model for KNNImputerModel {
         if cols > 0 && whole && self.n_neighbors > 0 && self.indicators.iter().all(|&j| j < cols) {
             return Ok(());
         }
-        Err(Error::Data("the stored imputer does not fit together".into()))
+        Err(Error::Data("the stored imputer is inconsistent".into()))
     }
 }
 

@@ -250,7 +250,7 @@ impl Model for OneHotModel {
         if same && (0..cols).all(fits) {
             return Ok(());
         }
-        Err(Error::Data("the stored encoder does not fit together".into()))
+        Err(Error::Data("the stored encoder is inconsistent".into()))
     }
 }
 

@@ -263,6 +263,6 @@ impl Model for SelectionModel {
         {
             return Ok(());
         }
-        Err(Error::Data("stored columns are not in order".into()))
+        Err(Error::Data("the stored columns are inconsistent".into()))
     }
 }

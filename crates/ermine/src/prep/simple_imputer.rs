@@ -137,7 +137,7 @@ impl Estimator for SimpleImputer {
             let kept = self.keep_empty_features || self.strategy == ImputeStrategy::Constant;
             statistics[j] = if kept { self.fill_value } else { f64::NAN };
             let done = if kept { "filled" } else { "left out" };
-            log.notes.push(format!("column {j} has no value at all and is {done}"));
+            log.notes.push(format!("column {j} has no values and is {done}"));
         }
         let indicators = (0..means.len()).filter(|&j| self.add_indicator && means[j].missing).collect();
         Ok(Fit::new(ImputerModel { statistics, indicators }, log))
@@ -199,6 +199,6 @@ impl Model for ImputerModel {
         if !self.statistics.is_empty() && self.indicators.iter().all(|&j| j < self.statistics.len()) {
             return Ok(());
         }
-        Err(Error::Data("the stored imputer does not fit together".into()))
+        Err(Error::Data("the stored imputer is inconsistent".into()))
     }
 }

@@ -198,6 +198,6 @@ impl Model for TargetModel {
         if same && self.categories.iter().zip(&self.encodings).all(fits) {
             return Ok(());
         }
-        Err(Error::Data("the stored encoder does not fit together".into()))
+        Err(Error::Data("the stored encoder is inconsistent".into()))
     }
 }

@@ -64,7 +64,7 @@ params! {
     }
 }
 
-const REASON: &str = "every round weighs all rows anew and fits a model to them";
+const REASON: &str = "every round reweights all rows and fits a model to them";
 
 impl Estimator for AdaBoostClassifier {
     type Model = AdaBoostModel;
@@ -420,7 +420,7 @@ impl Model for AdaBoostModel {
             || self.classes == 1
             || !self.alphas.iter().all(|alpha| *alpha > 0.0 && alpha.is_finite())
         {
-            return Err(Error::Data("the stored AdaBoost does not fit together".into()));
+            return Err(Error::Data("the stored AdaBoost is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))
     }

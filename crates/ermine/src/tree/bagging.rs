@@ -304,7 +304,7 @@ impl Model for BaggingModel {
 
     fn check(&self) -> Result<()> {
         if self.members.is_empty() || self.classes == 1 || self.cols == 0 {
-            return Err(Error::Data("the stored bagging does not fit together".into()));
+            return Err(Error::Data("the stored bagging is inconsistent".into()));
         }
         self.members.iter().try_for_each(|bagged| {
             if bagged.columns.iter().any(|&column| column as usize >= self.cols) {

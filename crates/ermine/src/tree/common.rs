@@ -287,7 +287,7 @@ pub fn plant(
             grow(ctx, columns, Absolutes::new(values, cols, weights), samples, limits, seed, parallel)
         }
         (Target::Real { cols, .. }, _) => {
-            Err(Error::Unsupported(format!("criterion poisson takes one target, not {cols}")))
+            Err(Error::Unsupported(format!("criterion poisson supports one target, not {cols}")))
         }
         _ => Err(Error::Data("the target does not fit the criterion".into())),
     }

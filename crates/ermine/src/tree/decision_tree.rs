@@ -86,7 +86,7 @@ params! {
     }
 }
 
-pub(super) const REASON: &str = "splits look at all rows of a node in the order of every column";
+pub(super) const REASON: &str = "splits need all rows of a node sorted by every column";
 
 /// What the parameter structs of single trees have in common, as numbers for a given size.
 pub(super) struct Plan {

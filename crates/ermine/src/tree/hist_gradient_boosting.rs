@@ -35,7 +35,7 @@ use crate::{
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-const REASON: &str = "every tree goes over the binned rows many times";
+const REASON: &str = "every tree passes over the binned rows many times";
 
 choice! {
     /// Loss function.
@@ -796,7 +796,7 @@ impl Model for BoostingModel {
             _ => 1,
         };
         if scores == 0 || self.baseline.len() != scores || !self.trees.len().is_multiple_of(scores) || self.cols == 0 {
-            return Err(Error::Data("the stored boosting does not fit together".into()));
+            return Err(Error::Data("the stored boosting is inconsistent".into()));
         }
         check_trees(&self.trees, self.cols, 1)
     }

@@ -133,7 +133,7 @@ fn fit(
         });
     }
     if n < folds {
-        return Err(Error::Data(format!("{name}: cv={folds} folds need as many rows, and there are {n}")));
+        return Err(Error::Data(format!("{name}: cv={folds} folds need as many rows, but there are {n}")));
     }
     let classes = match batch.y {
         Target::Class { classes, .. } => classes,
@@ -259,7 +259,7 @@ impl Model for StackingModel {
 
     fn check(&self) -> Result<()> {
         if self.members.is_empty() || self.classes == 1 {
-            return Err(Error::Data("the stored stacking does not fit together".into()));
+            return Err(Error::Data("the stored stacking is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))?;
         let own = self.members.len() * width(self.classes);

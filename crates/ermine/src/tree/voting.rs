@@ -207,7 +207,7 @@ impl Model for VotingModel {
 
     fn check(&self) -> Result<()> {
         if self.members.is_empty() || self.weights.len() != self.members.len() || self.classes == 1 {
-            return Err(Error::Data("the stored voting does not fit together".into()));
+            return Err(Error::Data("the stored voting is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))
     }
