@@ -158,7 +158,8 @@ impl Estimator for DecisionTreeClassifier {
     fn cost(&self, shape: &Shape) -> f64 {
         let tried = self.max_features.of(shape.cols.max(1));
         let random = self.splitter == Splitter::Random;
-        1e-9 * (cost_of_ranks(shape) + cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random))
+        let tree = cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random);
+        1e-9 * (cost_of_ranks(shape) + 1.3 * tree)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
@@ -186,7 +187,8 @@ impl Estimator for DecisionTreeRegressor {
     fn cost(&self, shape: &Shape) -> f64 {
         let tried = self.max_features.of(shape.cols.max(1));
         let random = self.splitter == Splitter::Random;
-        1e-9 * (cost_of_ranks(shape) + cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random))
+        let tree = cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random);
+        1e-9 * (cost_of_ranks(shape) + 2.0 * tree)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {

@@ -813,6 +813,9 @@ impl Settings<'_> {
         let leaves = (self.max_leaves as f64).min(1.0 + n / self.min_rows_leaf as f64);
         let levels = leaves.log2().min(self.max_depth as f64).max(1.0);
         let tried = (self.max_features * p).max(1.0);
-        3e4 + n * p * 30.0 + trees * (n * self.subsample * (20.0 + levels * tried) + leaves * tried * 200.0)
+        // Rows are counted level by level, and every leaf looks at its bins whether rows fill them or not.
+        let bins = (self.max_bins as f64).min(n);
+        let tree = n * self.subsample * (20.0 + levels * tried) + 18.0 * leaves * tried * bins;
+        1e5 + n * p * 30.0 + trees * tree
     }
 }
