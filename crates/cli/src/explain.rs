@@ -7,9 +7,8 @@ use crate::{
 };
 use ermine::{Error, Task};
 use ermine_app::{
-    Fitted, Supervised, explain, file,
-    frame::{Encoded, Rows},
-    score,
+    Fitted, Supervised, explain, file, judge,
+    rows::{Encoded, Rows},
     table::Table,
 };
 use std::{io::Write, path::Path};
@@ -102,13 +101,13 @@ pub fn explain(
         return Ok(());
     }
     writeln!(out, "{}, {} rows", fitted.header.model, show::thousands(rows.len()))?;
-    board::importance(out, &found.importance, score::main_metric(task), 20)?;
+    board::importance(out, &found.importance, judge::main_metric(task), 20)?;
     board::dependence(out, &found.dependence, fitted.classes())?;
     if !judged {
         writeln!(
             out,
             "the table has no column '{}': nothing was scored",
-            fitted.header.target.map_or(String::new(), |t| t.name)
+            fitted.header.target.map_or(String::new(), |target| terminal::name(&target.name))
         )?;
     }
     Ok(())

@@ -43,6 +43,9 @@ pub enum Value {
 
 pub type Values = BTreeMap<String, Value>;
 
+/// Models in models, and lists in lists, go no deeper than this: each level takes its share of the stack in parsing, fitting and loading.
+pub const DEEPEST: usize = 32;
+
 /// An estimator by name with the parameters that differ from their defaults: `DecisionTreeClassifier(max_depth=1)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
@@ -84,11 +87,20 @@ impl fmt::Display for Spec {
 impl Value {
     /// Reads what a person types: `0.5`, `none`, `l1`, `[10,20]`, `Ridge(alpha=2)`.
     pub fn parse(text: &str) -> Value {
+        Value::parse_at(text, 0)
+    }
+
+    /// What lies deeper than any parameter may stays text; [`accept`] refuses it.
+    fn parse_at(text: &str, depth: usize) -> Value {
         let text = text.trim();
-        if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            return Value::List(split_outside_brackets(inner).into_iter().map(Value::parse).collect());
+        if depth > DEEPEST {
+            return Value::Text(text.into());
         }
-        if let Some(spec) = Spec::parse(text) {
+        if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            let items = split_outside_brackets(inner).into_iter();
+            return Value::List(items.map(|item| Value::parse_at(item, depth + 1)).collect());
+        }
+        if let Some(spec) = Spec::parse_at(text, depth + 1) {
             return Value::Model(Box::new(spec));
         }
         match text.to_ascii_lowercase().as_str() {
@@ -111,6 +123,10 @@ impl Spec {
 
     /// `Name(parameter=value, ...)`; `None` when the text has no brackets of that form.
     pub fn parse(text: &str) -> Option<Spec> {
+        Spec::parse_at(text, 1)
+    }
+
+    fn parse_at(text: &str, depth: usize) -> Option<Spec> {
         let (name, inner) = text.trim().strip_suffix(')')?.split_once('(')?;
         if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
             return None;
@@ -118,9 +134,21 @@ impl Spec {
         let mut params = Values::new();
         for part in split_outside_brackets(inner) {
             let (name, value) = part.split_once('=')?;
-            params.insert(name.trim().into(), Value::parse(value));
+            params.insert(name.trim().into(), Value::parse_at(value, depth));
         }
         Some(Spec { name: name.into(), params })
+    }
+}
+
+impl Value {
+    /// How many levels of lists and models there are, counted no further than one below the deepest that is allowed.
+    fn depth(&self, left: usize) -> usize {
+        let below = |value: &Value| if left == 0 { 0 } else { value.depth(left - 1) };
+        match self {
+            Value::List(values) => 1 + values.iter().map(below).max().unwrap_or(0),
+            Value::Model(spec) => 1 + spec.params.values().map(below).max().unwrap_or(0),
+            _ => 0,
+        }
     }
 }
 
@@ -463,6 +491,10 @@ pub fn accept<T: Field>(model: &str, name: &str, range: Range, value: &Value) ->
         value: value.to_string(),
         allowed: describe(&forms),
     };
+    if value.depth(DEEPEST) > DEEPEST {
+        let (value, allowed) = ("nested too deeply".into(), format!("models and lists at most {DEEPEST} deep"));
+        return Err(Error::Parameter { model: model.into(), name: name.into(), value, allowed });
+    }
     if !allows(&forms, value) {
         return Err(refused());
     }

@@ -10,9 +10,9 @@ use super::{
     posterior, same_classes,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Reduce, kernel,
+        Batch, Reduce, kernel, memory,
         model::Property,
         param::{at_least, log},
         params, reduce,
@@ -48,6 +48,7 @@ impl Estimator for CategoricalNB {
         categories: true,
         non_negative: true,
         exceptions: &[(Property::AnyScale, "values are codes of categories, so that a column cannot be rescaled")],
+        not_compared: Some("it takes categories alone"),
         ..Info::new(
             "naive_bayes",
             Task::Classification,
@@ -55,6 +56,11 @@ impl Estimator for CategoricalNB {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (1e5 + n * p * (10.0 + 0.5 * classes))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CategoricalModel>> {
         let shape = data.shape();
@@ -85,6 +91,7 @@ impl CategoricalNB {
         let mut log_prob = Vec::with_capacity(p);
         for (j, table) in counts.levels.iter_mut().enumerate() {
             let levels = (table.len() / k).max(least[j % least.len()]);
+            memory::check("CategoricalNB", &format!("min_categories={levels}"), &[levels, k], 2 * 8)?;
             table.resize(levels * k, 0.0);
             let totals: Vec<f64> = counts.class.iter().map(|count| (count + alpha * levels as f64).ln()).collect();
             if let Some(at) = table.iter().position(|count| count + alpha == 0.0) {

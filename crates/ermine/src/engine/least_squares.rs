@@ -20,7 +20,7 @@ pub use rank::{Dependence, dependence};
 pub use wide::{fit_rows, inner_products};
 
 use crate::{
-    Certificate, Ctx, Error, Fit, FitLog, Matrix, Result, Source,
+    Certificate, Ctx, Error, Fit, FitLog, Matrix, Result, Shape, Source,
     core::{
         Batch, Reduce, TargetKind,
         data::Row,
@@ -475,4 +475,11 @@ impl Reduce for Triangles<'_> {
         rows.rows += right.rows;
         *left = linalg::triangle(&rows);
     }
+}
+
+/// Nanoseconds of one fit, by the normal equations or, with fewer rows than columns, the dual.
+pub fn cost(shape: &Shape) -> f64 {
+    let (n, p, targets) = shape.sizes();
+    let least = n.min(p);
+    1e5 + n * p * (2.0 + 0.08 * least + 0.5 * targets) + 0.1 * least.powi(3)
 }

@@ -5,7 +5,7 @@ use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task,
     X,
     core::{
-        choice,
+        choice, memory,
         param::{at_least, log},
         params, reduce,
         stats::ColumnMoments,
@@ -48,6 +48,7 @@ impl Estimator for RBFSampler {
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<FourierFeatures>> {
         let cols = data.shape().cols;
+        memory::check("RBFSampler", &format!("n_components={}", self.n_components), &[self.n_components, cols + 1], 8)?;
         let moments = reduce(ctx, data, &ColumnMoments { cols })?;
         let gamma = match self.gamma {
             Width::Number(gamma) => gamma,

@@ -12,15 +12,19 @@
 //! out-of-bag predictions of its own rows.
 
 use super::{
-    common::{Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_target, plant},
+    common::{
+        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_draws, check_target,
+        cost_of_ranks, cost_of_tree, plant,
+    },
     decision_tree::REASON,
     prune,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Stop,
-    Target, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
+    Source, Stop, Target, Task, X,
     core::{
         ctx::{Progress, together},
+        memory,
         model::Property,
         param::{at_least, between, linear, log},
         params, rng,
@@ -80,6 +84,7 @@ macro_rules! forest {
                     Property::WeightIsRepetition,
                     "rows and columns are drawn at random, and a repeated row is drawn more often than a heavy one",
                 )],
+                flexibility: Flexibility::Ensemble,
                 ..Info::new(
                     "ensemble",
                     $task,
@@ -87,6 +92,15 @@ macro_rules! forest {
                     Passes::Shares(REASON),
                 )
             };
+
+            fn cost(&self, shape: &Shape) -> f64 {
+                let sample =
+                    self.max_samples.filter(|_| self.bootstrap).map_or(shape.rows, |amount| amount.of(shape.rows));
+                let tried = self.max_features.of(shape.cols.max(1));
+                let sampled = Shape { rows: sample.max(1), ..shape.clone() };
+                let tree = cost_of_tree(&sampled, tried, self.max_depth, self.max_leaf_nodes, $random);
+                1e-9 * (cost_of_ranks(shape) + self.n_estimators as f64 * (tree + 20.0 * shape.rows as f64))
+            }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
                 let shape = data.shape();
@@ -186,6 +200,8 @@ impl Plan {
                 allowed: "false without bootstrap, since every tree sees all rows".into(),
             });
         }
+        memory::check(self.name, &format!("n_estimators={}", self.trees), &[self.trees], size_of::<Tree>())?;
+        check_draws(self.name, self.bootstrap.unwrap_or(0), shape.rows)?;
         let targets = Targets::new(ctx, &batch, shape.rows)?;
         let (y, own) = (targets.y(), &targets.weights);
         check_target(self.name, self.criterion, &y)?;
@@ -225,7 +241,7 @@ impl Plan {
             }
             unseen
         };
-        let mut trees: Vec<Tree> = Vec::with_capacity(self.trees);
+        let mut trees: Vec<Tree> = Vec::new();
         let mut importances = vec![0.0; cols];
         let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { batch.rows() } else { 0 }] };
         let at_once = size * if self.oob { TREES_OUT_OF_BAG } else { TREES };
