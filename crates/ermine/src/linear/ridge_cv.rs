@@ -29,13 +29,13 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 params! {
-    /// Ridge whose strength is the one with the least error on held-out rows; leaving out one at a time has a closed form.
+    /// Ridge regression with the strength chosen by cross-validation; leave-one-out, the default, has a closed form.
     pub struct RidgeCV {
-        /// Strengths to try.
+        /// Regularisation strengths to try.
         alphas: Vec<f64> = vec![0.1, 1.0, 10.0], above(0.0);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Folds; none leaves out one row at a time.
+        /// Number of cross-validation folds; none for leave-one-out.
         cv: Option<usize> = None, at_least(2.0);
     }
 }

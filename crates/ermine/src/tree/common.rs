@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 choice! {
-    /// How the purity of classes is measured.
+    /// Impurity measure.
     pub enum ClassCriterion {
         /// Probability that two rows of a node differ in class.
         Gini = "gini",
