@@ -6,7 +6,7 @@
 //! and a new row is judged by the same rule, so that predicting the fitted rows gives their labels.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Passes, Result, Shape, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, OwnedX, Passes, Result, Shape, Source, Task, X,
     core::{
         param::{above, log},
         params,
@@ -14,7 +14,6 @@ use crate::{
     engine::{
         neighbours,
         neighbours::{Metric, Search},
-        points::Points,
     },
 };
 use rayon::prelude::*;
@@ -61,7 +60,7 @@ impl Estimator for DBSCAN {
         batch.x.check_finite(batch.first)?;
         let (n, x) = (batch.rows(), batch.x);
         let metric = self.metric.resolve(self.p.unwrap_or(2.0), x.cols())?;
-        let search = Search::new(Points::all(&x), metric.clone());
+        let search = Search::new(OwnedX::all(&x), metric.clone());
         search.prepare();
         const BLOCK: usize = 256;
         let neighbours = |block: usize| {
@@ -99,7 +98,7 @@ impl Estimator for DBSCAN {
         let indices: Vec<usize> = (0..n).filter(|&i| core[i]).collect();
         let model = DBSCANModel {
             eps: self.eps,
-            core: Points::take(&x, indices.iter().copied()),
+            core: OwnedX::take(&x, indices.iter().copied()),
             labels: indices.iter().map(|&i| labels[i]).collect(),
             indices: indices.iter().map(|&i| i as i64).collect(),
             metric,
@@ -118,7 +117,7 @@ impl Estimator for DBSCAN {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DBSCANModel {
     pub eps: f64,
-    pub core: Points,
+    pub core: OwnedX,
     pub labels: Vec<i64>,
     pub indices: Vec<i64>,
     pub metric: Metric,
