@@ -65,6 +65,8 @@ def make(cls, **params):
     for name in members:
         base = ermine.LinearRegression if cls._info["task"] == "Regression" else ermine.LogisticRegression
         given[name] = [("a", base()), ("b", base(fit_intercept=False))]
+    if "estimator" in known and known["estimator"].default is inspect.Parameter.empty:
+        given["estimator"] = ermine.LogisticRegression()
     return cls(**{**given, **params})
 
 

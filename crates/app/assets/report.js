@@ -65,6 +65,11 @@
     }, more(axis));
   }
   const share = { min: 0, max: 1 };
+  // What a tooltip says, line by line. Lines are text nodes: a name from the data is never markup.
+  function tooltip(trigger, lines, more) {
+    const shown = lines ? { formatter: (found) => el("div", {}, lines(found).map((line) => el("div", {}, line))) } : {};
+    return Object.assign(base(() => ({})).tooltip, { trigger }, shown, more);
+  }
 
   // ---- the head ----------------------------------------------------------------------------------------------------
   const file = R.data.path.split(/[\\/]/).pop();
@@ -171,7 +176,7 @@
   const areas = (list, name, x, y, diagonal) => chart(name, null, () => base((axis) => ({
     // A few names may take two lines; of more, the reader turns the pages.
     ...(list.length <= 4 ? { legend: Object.assign(base(() => ({})).legend, { type: "plain", itemGap: 8 }), grid: Object.assign(base(() => ({})).grid, { top: 42 }) } : {}),
-    tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `${p.seriesName}<br>${x} ${text(p.value[0])}, ${y} ${text(p.value[1])}` }),
+    tooltip: tooltip("item", (p) => [p.seriesName, `${x} ${text(p.value[0])}, ${y} ${text(p.value[1])}`]),
     xAxis: axis(Object.assign({ type: "value", name: x, nameGap: 24 }, share)), yAxis: axis(Object.assign({ type: "value", name: y, nameGap: 32 }, share)),
     series: list.map((curve) => ({ type: "line", name: `${curve.class} (${text(curve.area)})`, data: curve.points, showSymbol: curve.points.length < 60, symbolSize: 4, lineStyle: { width: 2 } }))
       .concat(diagonal ? [{ type: "line", data: [[0, 0], [1, 1]], showSymbol: false, silent: true, lineStyle: { color: css("--soft"), type: "dashed", width: 1 }, tooltip: { show: false } }] : []),
@@ -182,7 +187,7 @@
     const said = R.classes.length === 2 ? `of ${R.classes[1]}` : "of the class it calls";
     errs.push(chart("Calibration: do probabilities mean what they say?", `Probability ${said}; on the dashed line a probability of 80 % comes true in 80 % of the rows. Size: number of rows.`, () => base((axis) => ({
       legend: { show: false },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `said ${text(p.value[0])}, came true ${text(p.value[1])}<br>${whole(p.value[2])} rows` }),
+      tooltip: tooltip("item", (p) => [`said ${text(p.value[0])}, came true ${text(p.value[1])}`, `${whole(p.value[2])} rows`]),
       xAxis: axis(Object.assign({ type: "value", name: "probability said", nameGap: 24 }, share)), yAxis: axis(Object.assign({ type: "value", name: "came true", nameGap: 32 }, share)),
       series: [
         { type: "line", data: [[0, 0], [1, 1]], showSymbol: false, silent: true, lineStyle: { color: css("--soft"), type: "dashed", width: 1 } },
@@ -195,7 +200,7 @@
     const low = Math.min(...all), high = Math.max(...all);
     errs.push(chart("Prediction against truth, test rows", "On the dashed line the prediction is right.", () => base((axis) => ({
       legend: { show: false },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `true ${text(p.value[0])}<br>predicted ${text(p.value[1])}` }),
+      tooltip: tooltip("item", (p) => [`true ${text(p.value[0])}`, `predicted ${text(p.value[1])}`]),
       xAxis: axis({ type: "value", name: "true " + R.target, nameGap: 24, scale: true }), yAxis: axis({ type: "value", name: "predicted", nameGap: 44, scale: true }),
       dataZoom: [{ type: "inside", filterMode: "none" }, { type: "inside", yAxisIndex: 0, filterMode: "none" }],
       series: [{ type: "scatter", data: I.predicted, symbolSize: I.predicted.length > 400 ? 4 : 6, itemStyle: { opacity: I.predicted.length > 400 ? 0.4 : 0.65 } },
@@ -203,7 +208,7 @@
     }))));
     errs.push(chart("Residuals", "Truth minus prediction. A trend or a funnel shows what the model has not understood.", () => base((axis) => ({
       legend: { show: false },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `predicted ${text(p.value[0])}<br>off by ${text(p.value[1])}` }),
+      tooltip: tooltip("item", (p) => [`predicted ${text(p.value[0])}`, `off by ${text(p.value[1])}`]),
       xAxis: axis({ type: "value", name: "predicted", nameGap: 24, scale: true }), yAxis: axis({ type: "value", name: "true − predicted", nameGap: 44 }),
       dataZoom: [{ type: "inside", filterMode: "none" }, { type: "inside", yAxisIndex: 0, filterMode: "none" }],
       series: [{ type: "scatter", data: I.predicted.map(([truth, said]) => [said, truth - said]), symbolSize: I.predicted.length > 400 ? 4 : 6, itemStyle: { opacity: I.predicted.length > 400 ? 0.4 : 0.65 } }],
@@ -217,7 +222,7 @@
     const top = I.importance.slice(0, 15).reverse();
     const made = chart(`Fall of ${words(metric)} when a column is shuffled`, "On test rows. Columns that repeat each other share their importance or hide it.", () => base((axis) => ({
       legend: { show: false }, grid: { left: 8, right: 24, top: 8, bottom: 8, containLabel: true },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis", axisPointer: { type: "shadow" }, formatter: (p) => { const w = top[p[0].dataIndex]; return `${w.name}<br>${text(w.fall)} ± ${text(2 * w.error)}`; } }),
+      tooltip: tooltip("axis", (p) => { const w = top[p[0].dataIndex]; return [w.name, `${text(w.fall)} ± ${text(2 * w.error)}`]; }, { axisPointer: { type: "shadow" } }),
       xAxis: axis({ type: "value" }), yAxis: axis({ type: "category", data: top.map((w) => w.name), axisLabel: { color: css("--ink"), fontSize: 11, width: narrow() ? 110 : 180, overflow: "truncate" }, splitLine: { show: false } }),
       series: [{ type: "bar", data: top.map((w) => Math.max(w.fall, 0)), barMaxWidth: 16, itemStyle: { borderRadius: [0, 3, 3, 0] } }],
     })));
@@ -228,7 +233,7 @@
   if (I.dependence.length) {
     root.append(el("div", { style: "height: 14px" }), el("div", { class: "pair" }, I.dependence.map((curve) => chart(`Along ${curve.name}`, null, () => base((axis) => ({
       legend: curve.means.length > 1 ? base(() => ({})).legend : { show: false },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis" }),
+      tooltip: tooltip("axis"),
       grid: { left: 8, right: 18, top: curve.means.length > 1 ? 30 : 12, bottom: 8, containLabel: true },
       xAxis: curve.category ? axis({ type: "category", data: curve.labels }) : axis({ type: "value", scale: true, min: curve.at[0], max: curve.at[curve.at.length - 1] }),
       yAxis: axis({ type: "value", scale: curve.means.length === 1 }),
@@ -242,7 +247,7 @@
   // ---- more rows? --------------------------------------------------------------------------------------------------
   if (I.curve) {
     section("Would more rows help?", el("div", { class: "card" }, el("p", {}, I.curve.verdict)), el("div", { style: "height: 14px" }), chart(`${words(metric)} with growing numbers of rows`, null, () => base((axis) => ({
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis" }),
+      tooltip: tooltip("axis"),
       xAxis: axis({ type: "value", name: "rows learnt from", nameGap: 24, min: 0 }), yAxis: axis({ type: "value", scale: true, max: R.comparison && R.comparison.greater_is_better && Math.max(...I.curve.train) <= 1 ? 1 : null }),
       series: [
         { type: "line", name: "rows it has seen", data: I.curve.rows.map((n, i) => [n, I.curve.train[i]]), symbolSize: 6 },
@@ -260,7 +265,7 @@
     el("p", { class: "soft small" }, R.certificate), R.log.notes.length ? el("p", { class: "soft small" }, R.log.notes.join("; ")) : null));
   if (R.log.objective.length > 2) {
     inside.push(chart("Objective after each pass", null, () => base((axis) => ({
-      legend: { show: false }, tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis" }),
+      legend: { show: false }, tooltip: tooltip("axis"),
       xAxis: axis({ type: "value", name: "pass", nameGap: 24, minInterval: 1 }), yAxis: axis({ type: "value", scale: true }),
       series: [{ type: "line", name: "objective", data: R.log.objective.map((value, i) => [i + 1, value]), showSymbol: R.log.objective.length < 40, symbolSize: 4 }],
     })), true));
@@ -272,7 +277,7 @@
     const made = chart("Coefficients, the largest first", "Of columns brought to one scale where the model wants that.", () => base((axis) => ({
       legend: many ? base(() => ({})).legend : { show: false },
       grid: { left: 8, right: 24, top: many ? 30 : 8, bottom: 8, containLabel: true },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis", axisPointer: { type: "shadow" } }),
+      tooltip: tooltip("axis", null, { axisPointer: { type: "shadow" } }),
       xAxis: axis({ type: "value" }), yAxis: axis({ type: "category", data: top.map((driver) => driver.name), axisLabel: { color: css("--ink"), fontSize: 11, width: narrow() ? 110 : 180, overflow: "truncate" }, splitLine: { show: false } }),
       series: top[0].weights.slice(0, 6).map((_, c) => ({ type: "bar", name: many ? (R.classes[c] || String(c)) : "coefficient", data: top.map((driver) => driver.weights[c]), barMaxWidth: 14 })),
     })));

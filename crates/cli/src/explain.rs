@@ -107,7 +107,7 @@ pub fn explain(
         writeln!(
             out,
             "the table has no column '{}': nothing was scored",
-            fitted.header.target.map_or(String::new(), |t| t.name)
+            fitted.header.target.map_or(String::new(), |target| terminal::name(&target.name))
         )?;
     }
     Ok(())

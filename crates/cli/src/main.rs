@@ -15,15 +15,18 @@ use ermine_app::{
     read::{self, ReadOptions},
     report::html,
     rows::{Encoded, Frame, Rows},
+    store::writer::{Content, Output as Place},
     table,
 };
 use std::{
     io::{self, Write},
+    path::Path,
     process::ExitCode,
 };
 use workers::Workers;
 
 fn main() -> ExitCode {
+    terminal::tidy_on_signals();
     let workers = match Workers::start() {
         Ok(workers) => workers,
         Err(error) => return complain(&error),
@@ -86,54 +89,58 @@ impl From<io::Error> for Failure {
 }
 
 fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
-    if workers.count() > 1 && !matches!(call, Call::Fit { .. }) {
-        return Err(Error::Unsupported("several workers fit one model; everything else is for one process".into())
+    if workers.count() > 1 && !matches!(call, Call::Fit { .. } | Call::Compare { .. }) {
+        return Err(Error::Unsupported("only fit, tune and compare run on several workers".into())
             .hint("start it without mpirun")
             .into());
     }
-    let mut out = io::BufWriter::new(anstream::stdout().lock());
+    let mut out = terminal::Out::new(call.writes_data());
     match call {
-        Call::Fit { job, output, report: page, json, threads } => {
+        Call::Fit { job, output, report: page, force, json, threads } => {
             let progress = terminal::Progress::new(workers.rank() == 0);
             let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
             let fit = |ctx: Ctx| {
                 // Better to hear it now than after an hour.
+                let mut places = (None, None);
                 if workers.rank() == 0 {
-                    output.iter().chain(&page).try_for_each(|path| check_writable(path))?;
+                    places = places_of(&job, output.as_deref(), page.as_deref(), force)?;
                 }
-                job.run(&ctx)
+                Ok((job.run(&ctx)?, places))
             };
             let outcome = workers.together(ctx, fit);
             progress.finish();
-            let (fitted, report) = outcome?;
+            let ((fitted, report), (output, page)) = outcome?;
             if workers.rank() > 0 {
                 return Ok(());
             }
             if let Some(talk) = workers.talk() {
                 terminal::say(&talk);
             }
-            let saved = output.clone();
-            if let Some(path) = &saved {
-                file::save(&fitted, path)?;
+            if let Some(place) = &output {
+                file::save(&fitted, place)?;
             }
-            if let Some(path) = &page {
+            if let Some(place) = &page {
                 let command: Vec<String> = std::env::args().collect();
-                file::write_whole(path, html::page(&report, &command).as_bytes())?;
+                place.write(html::page(&report, &command).as_bytes())?;
             }
             if json {
                 serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
                 writeln!(out)?;
             } else {
-                show::report(&mut out, &report, saved.as_deref())?;
+                show::report(&mut out, &report, output.as_ref().map(Place::path))?;
             }
         }
         Call::Compare { job, json, threads } => {
-            let progress = terminal::Progress::new(true);
+            let progress = terminal::Progress::new(workers.rank() == 0);
+            let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = job.compare(&ctx);
+            let outcome = workers.together(ctx, |ctx| job.compare(&ctx));
             progress.finish();
             let (found, notes) = outcome?;
+            if workers.rank() > 0 {
+                return Ok(());
+            }
             if json {
                 let all = serde_json::json!({ "comparison": found, "notes": notes });
                 serde_json::to_writer_pretty(&mut out, &all).map_err(io::Error::from)?;
@@ -159,12 +166,21 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_writable(path: &std::path::Path) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(".".as_ref());
-    if folder.is_dir() {
-        return Ok(());
-    }
-    Err(Error::io(path, "write", &io::Error::new(io::ErrorKind::NotFound, "there is no such folder")))
+/// Where the model and the report go, once it is clear that they can.
+fn places_of(
+    job: &ermine_app::Job,
+    model: Option<&Path>,
+    report: Option<&Path>,
+    force: bool,
+) -> Result<(Option<Place>, Option<Place>)> {
+    let inputs = job.inputs()?;
+    let open = |path, content, force| Place::open(path, content, force, &inputs);
+    let model = model.map(|path| open(path, Content::Model, force)).transpose()?;
+    let report = report.map(|path| open(path, Content::Report, force)).transpose()?;
+    // Opened again when the run begins to keep its state.
+    let checkpoint = job.checkpoint.as_deref().map(|path| open(path, Content::Checkpoint, false)).transpose()?;
+    Place::check_apart(model.iter().chain(&report).chain(&checkpoint))?;
+    Ok((model, report))
 }
 
 /// The file's rows as the model takes them. Says what it did not know.
@@ -190,7 +206,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
 
 fn predict(
     out: &mut impl Write,
-    model: &std::path::Path,
+    model: &Path,
     inputs: &Inputs,
     outputs: Option<Vec<Output>>,
     threads: Option<usize>,
@@ -243,7 +259,7 @@ fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
 
 fn evaluate(
     out: &mut impl Write,
-    model: &std::path::Path,
+    model: &Path,
     inputs: &Inputs,
     json: bool,
     threads: Option<usize>,
@@ -263,7 +279,7 @@ fn evaluate(
 
 fn summary(
     out: &mut impl Write,
-    model: &std::path::Path,
+    model: &Path,
     inputs: &Inputs,
     level: f64,
     json: bool,
@@ -281,7 +297,7 @@ fn summary(
         serde_json::to_writer_pretty(&mut *out, &found).map_err(io::Error::from)?;
         writeln!(out)?;
     } else {
-        write!(out, "{}", found.table(&fitted.prepared_names()))?;
+        write!(out, "{}", found.table(&terminal::names(&fitted.prepared_names())))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! How things look: reports, lists, predictions.
 
-use crate::terminal::{BOLD, FAINT, GOOD, HEADING};
+use crate::terminal::{BOLD, FAINT, GOOD, HEADING, name, names};
 use ermine::{Array, Certificate, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, Stop, X, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
@@ -41,11 +41,12 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     for (reason, columns) in reasons {
         match columns[..] {
             [first, .., last] if columns.len() > 5 => {
-                writeln!(out, "        {} columns are left out, from '{first}' to '{last}': {reason}", columns.len())?
+                let (first, last, count) = (name(first), name(last), columns.len());
+                writeln!(out, "        {count} columns are left out, from '{first}' to '{last}': {reason}")?
             }
             _ => {
                 for column in columns {
-                    writeln!(out, "        column '{column}' is left out: {reason}")?;
+                    writeln!(out, "        column '{}' is left out: {reason}", name(column))?;
                 }
             }
         }
@@ -53,8 +54,8 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
     let of = match &report.target {
-        Some(target) if report.classes.is_empty() => format!(" of {target}"),
-        Some(target) => format!(" of {target} ({} classes)", report.classes.len()),
+        Some(target) if report.classes.is_empty() => format!(" of {}", name(target)),
+        Some(target) => format!(" of {} ({} classes)", name(target), report.classes.len()),
         None => String::new(),
     };
     writeln!(out, "{HEADING}model{HEADING:#}   {BOLD}{}{params}{BOLD:#}, {}{of}", report.model, report.task)?;
@@ -91,10 +92,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
         Certificate::None => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}")?,
         certificate => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}; {certificate}")?,
     }
-    for (i, note) in report.notes.iter().enumerate() {
-        let head = if i == 0 { format!("{HEADING}note{HEADING:#}    ") } else { "        ".into() };
-        writeln!(out, "{head}{note}")?;
-    }
+    notes(out, &report.notes)?;
     match saved {
         Some(path) => writeln!(
             out,
@@ -105,6 +103,17 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
         None => writeln!(out, "        {FAINT}not saved; add -o FILE to keep the model{FAINT:#}")?,
     }
     writeln!(out, "{FAINT}{:.2} s{FAINT:#}", report.seconds)
+}
+
+/// What to worry about. A note may quote names, and names may be long.
+pub fn notes(out: &mut impl Write, notes: &[String]) -> io::Result<()> {
+    for (i, note) in notes.iter().enumerate() {
+        let head = if i == 0 { format!("{HEADING}note{HEADING:#}    ") } else { "        ".into() };
+        let cut: String = note.chars().map(|c| if c == '\n' { ' ' } else { c }).take(600).collect();
+        let more = if cut.len() < note.len() { "…" } else { "" };
+        writeln!(out, "{head}{cut}{more}")?;
+    }
+    Ok(())
 }
 
 /// One line a metric: held-out score, cross-validation, and what guessing gives.
@@ -166,6 +175,7 @@ fn confusion_table(out: &mut impl Write, confusion: &[Vec<f64>], classes: &[Stri
     let cells: Vec<Vec<String>> =
         confusion.iter().map(|row| row.iter().map(|cell| thousands(*cell as usize)).collect()).collect();
     let width = |text: &str| text.chars().count();
+    let classes = &names(classes);
     let name_width = classes.iter().map(|name| width(name)).max().unwrap_or(0).min(24);
     let widths: Vec<usize> = (0..classes.len())
         .map(|j| cells.iter().map(|row| row[j].len()).max().unwrap_or(1).max(width(&classes[j]).min(12)))
@@ -195,18 +205,19 @@ fn drivers(out: &mut impl Write, report: &Report) -> io::Result<()> {
     if shown.is_empty() {
         return Ok(());
     }
-    let width = shown.iter().map(|driver| driver.name.chars().count()).max().unwrap_or(0);
+    let width = shown.iter().map(|driver| name(&driver.name).chars().count()).max().unwrap_or(0);
     let columns = shown[0].weights.len();
     let titled = columns > 1 && columns == report.classes.len() && columns <= 8;
     let titles: String = match titled {
         true => {
-            report.classes.iter().map(|name| format!("  {:>12}", name.chars().take(12).collect::<String>())).collect()
+            let cut = |class: &String| format!("  {:>12}", name(class).chars().take(12).collect::<String>());
+            report.classes.iter().map(cut).collect()
         }
         false => String::new(),
     };
     writeln!(out, "{HEADING}weights{HEADING:#} {FAINT}{:width$}{titles}{FAINT:#}", "")?;
     for driver in shown {
-        write!(out, "        {:width$}", driver.name)?;
+        write!(out, "        {:width$}", name(&driver.name))?;
         for weight in driver.weights.iter().take(8) {
             write!(out, "  {:>12}", number(*weight))?;
         }
@@ -314,10 +325,10 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
     if let Some(target) = &header.target {
         let classes = match target.classes.len() {
             0 => String::new(),
-            n if n <= 12 => format!(": {}", target.classes.join(", ")),
+            n if n <= 12 => format!(": {}", names(&target.classes).join(", ")),
             n => format!(": {n} classes"),
         };
-        writeln!(out, "{HEADING}predicts{HEADING:#}  {} ({}){classes}", target.name, target.kind)?;
+        writeln!(out, "{HEADING}predicts{HEADING:#}  {} ({}){classes}", name(&target.name), target.kind)?;
     }
     writeln!(
         out,
@@ -328,13 +339,16 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
     for field in &header.schema.columns {
         let levels = match field.levels.len() {
             0 => String::new(),
-            n if n <= 8 => format!(": {}", field.levels.join(", ")),
+            n if n <= 8 => format!(": {}", names(field.levels.iter()).join(", ")),
             n => format!(": {n} levels"),
         };
-        writeln!(out, "          {} ({}){levels}", field.name, field.kind)?;
+        writeln!(out, "          {} ({}){levels}", name(&field.name), field.kind)?;
     }
     for (part, scores) in &header.scores {
-        let scores: Vec<String> = scores.iter().map(|(name, value)| format!("{name} {}", number(*value))).collect();
+        let score = |(metric, value): (&String, &Option<f64>)| {
+            format!("{} {}", name(metric), value.map_or("undefined".into(), number))
+        };
+        let (part, scores) = (name(part), scores.iter().map(score).collect::<Vec<_>>());
         writeln!(out, "{HEADING}{part}{HEADING:#}  {}", scores.join(", "))?;
     }
     writeln!(
@@ -342,7 +356,7 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
         "{HEADING}fit{HEADING:#}       {}, {} passes; {}",
         fitted.log.stop, fitted.log.passes, fitted.log.certificate
     )?;
-    let names = fitted.prepared_names();
+    let names = names(&fitted.prepared_names());
     for (name, array) in fitted.model.attributes() {
         attribute(out, name, &array, &names)?;
     }
@@ -358,7 +372,7 @@ fn attribute(out: &mut impl Write, name: &str, array: &Array, names: &[String]) 
     let texts: Vec<String> = match &array.values {
         Numbers::Float(values) => values.iter().map(|value| number(*value)).collect(),
         Numbers::Int(values) => values.iter().map(i64::to_string).collect(),
-        Numbers::Text(values) => values.clone(),
+        Numbers::Text(values) => crate::terminal::names(values),
         Numbers::List(arrays) => {
             return arrays
                 .iter()

@@ -8,7 +8,7 @@ use crate::{
     linalg::Matrix,
     log::FitLog,
     param::{Param, Params, Values},
-    source::Shape,
+    source::{Buffers, Shape},
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -485,6 +485,7 @@ impl<E: Estimator> AnyEstimator for E {
         self.validate()?;
         check_source(E::NAME, self.passes(), data)?;
         let Fit { model, log, rows } = Estimator::fit(self, data, ctx)?;
+        check_sound(E::NAME, &model, &log, data)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
 
@@ -497,6 +498,7 @@ impl<E: Estimator> AnyEstimator for E {
         };
         check_same_columns(Model::cols(model), data.shape().cols)?;
         let Fit { model, log, rows } = Estimator::resume(self, model, data, ctx)?;
+        check_sound(E::NAME, &model, &log, data)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
 }
@@ -508,6 +510,50 @@ pub fn check_source(name: &str, passes: Passes, data: &dyn Source) -> Result<()>
     }
     if let Some(reason) = passes.needs_one_worker() {
         data.in_memory(name, reason)?;
+    }
+    Ok(())
+}
+
+/// What no fit hands out, in one place: a model that could not be loaded again, or that has no number to say of its own first rows.
+fn check_sound<M: Model>(name: &str, model: &M, log: &FitLog, data: &dyn Source) -> Result<()> {
+    const ROWS: usize = 8;
+    let beyond = |what: String| {
+        Error::Data(format!("{name}: the fit left the range of numbers: {what}"))
+            .hint("bring columns and target to a smaller scale, or choose less extreme parameters")
+    };
+    model.check().map_err(|error| beyond(error.to_string()))?;
+    if log.objective.iter().any(|value| value.is_nan()) {
+        return Err(beyond("the objective is NaN".into()));
+    }
+    // Workers have one model and different rows, and have to come to one answer.
+    let held = data.held();
+    if held.len() < data.shape().rows {
+        return Ok(());
+    }
+    let mut buffers = Buffers::default();
+    let x = data.read(held.start..held.end.min(held.start + ROWS), &mut buffers)?.x;
+    for (output, width) in Model::outputs(model) {
+        if matches!(output, Output::Inverse | Output::Leaf) {
+            continue;
+        }
+        let mut out = vec![0.0; x.rows() * width];
+        // What predicting refuses in words is refused there.
+        if Model::predict(model, &x, output, &mut out).is_err() {
+            continue;
+        }
+        for (i, said) in out.chunks_exact(width.max(1)).enumerate() {
+            let mut known = true;
+            x.row(i).for_each(|_, value| known &= value.is_finite());
+            let sound = |value: &f64| match output {
+                // Impossible rows have density 0, and a transformer may hand on what is missing.
+                Output::Density => !value.is_nan(),
+                Output::Transform => value.is_finite() || !known,
+                _ => value.is_finite(),
+            };
+            if let Some(value) = said.iter().find(|value| !sound(value)) {
+                return Err(beyond(format!("what it says of row {} is {value}", held.start + i)));
+            }
+        }
     }
     Ok(())
 }

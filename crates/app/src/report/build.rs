@@ -41,13 +41,15 @@ impl Report {
     pub fn of(job: &Job, plan: Plan, choice: Choice, pipeline: Pipeline, outcome: Outcome) -> Result<(Fitted, Report)> {
         let Outcome { tested, folds, clusters, insight, sizes, fingerprint, mut notes } = outcome;
         let Choice { entry, estimator, reason, comparison, .. } = choice;
-        let names = |scores: &Scores| scores.iter().map(|(name, value)| (name.to_string(), *value)).collect();
-        let mut scores: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        // What is not finite is no score.
+        let score = |name: &str, value: f64| (name.to_string(), Some(value).filter(|value| value.is_finite()));
+        let names = |scores: &Scores| scores.iter().map(|(name, value)| score(name, *value)).collect();
+        let mut scores: BTreeMap<String, BTreeMap<String, Option<f64>>> = BTreeMap::new();
         if let Some(tested) = &tested {
             scores.insert("test".into(), names(&tested.scores));
         }
         if let Some(folds) = &folds {
-            let means = folds.scores.iter().map(|(name, mean, _)| (name.to_string(), *mean)).collect();
+            let means = folds.scores.iter().map(|(name, mean, _)| score(name, *mean)).collect();
             scores.insert("cross-validation".into(), means);
         }
         let defaults: BTreeMap<&str, Value> = (entry.params)().into_iter().map(|p| (p.name, p.default)).collect();
@@ -69,7 +71,7 @@ impl Report {
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
         if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
-            notes.push(format!("the time limit left out: {}", first_few(&found.cuts)));
+            notes.push(format!("the budget left out: {}", first_few(&found.cuts)));
         }
         notes.extend(log.notes.iter().cloned());
         notes.extend(worries(&fitted));

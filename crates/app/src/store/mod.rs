@@ -1,6 +1,7 @@
 //! A model with all it takes to use it on raw data: schema, preparation, classes, and the story of its fit.
 
 pub mod file;
+pub mod writer;
 
 use crate::{
     fit::{Recipe, Stored, Texts},
@@ -28,8 +29,8 @@ pub struct Header {
     pub seed: u64,
     /// Rows that the model was fitted on.
     pub rows: usize,
-    /// Scores by part ("test", "cross-validation") and metric.
-    pub scores: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Scores by part ("test", "cross-validation") and metric; none where the rows did not define one.
+    pub scores: BTreeMap<String, BTreeMap<String, Option<f64>>>,
     /// Version of the program that wrote the file.
     pub version: String,
     /// CRC-32 of the raw numbers it was fitted on: whether a file is the one.

@@ -2,7 +2,7 @@
 
 use crate::{
     AnyModel, Ctx, Data, Entry, Error, Output, Result, Shape, Spec, Task, X,
-    core::{Batch, Feature, Target},
+    core::{Batch, Feature, Target, param::DEEPEST},
     engine::tree::first_largest,
     entry, make,
 };
@@ -76,8 +76,6 @@ thread_local! {
     /// A file can nest models in models; a hostile one should not exhaust the stack.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
-
-const DEEPEST: usize = 8;
 
 impl Serialize for Member {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

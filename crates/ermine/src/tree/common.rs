@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 choice! {
-    /// How the purity of classes is measured.
+    /// Impurity measure.
     pub enum ClassCriterion {
         /// Probability that two rows of a node differ in class.
         Gini = "gini",
@@ -120,6 +120,21 @@ impl Amount {
             Amount::Share(share) => (share * whole as f64).ceil() as usize,
         }
     }
+}
+
+/// Draws with replacement far beyond the rows say nothing more, and each takes its time.
+pub fn check_draws(model: &str, draws: usize, rows: usize) -> Result<()> {
+    let most = 100 * rows.max(10_000);
+    if draws <= most {
+        return Ok(());
+    }
+    let (name, value) = ("max_samples".into(), draws.to_string());
+    Err(Error::Parameter {
+        model: model.into(),
+        name,
+        value,
+        allowed: format!("a share, or at most {most} of {rows} rows"),
+    })
 }
 
 impl Field for Amount {
