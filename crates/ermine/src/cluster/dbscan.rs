@@ -49,10 +49,7 @@ impl Estimator for DBSCAN {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        let (n, p, _) = shape.sizes();
-        // The tree looks at few rows while columns are few; otherwise every row meets every other.
-        let near = if p <= neighbours::TREE_COLUMNS as f64 { n.min(8.0 * 1.3f64.powf(p) * n.powf(0.1)) } else { n };
-        1e-9 * (3e5 + 1.25 * n * near * (10.0 + 0.25 * p))
+        1e-9 * neighbours::cost_within(shape, 1.25)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DBSCANModel>> {

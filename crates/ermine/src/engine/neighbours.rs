@@ -266,7 +266,7 @@ fn lost(epsilon: f64, cols: usize, size: f64) -> f64 {
 }
 
 /// A tree helps below this many columns.
-pub const TREE_COLUMNS: usize = 15;
+const TREE_COLUMNS: usize = 15;
 /// Queries and points of one tile.
 const QUERIES: usize = 128;
 const TILE: usize = 512;
@@ -576,6 +576,14 @@ fn single(row: Row, cols: usize) -> OwnedX {
             cols,
         }),
     }
+}
+
+/// Nanoseconds of looking for all rows near this share of the rows. The tree looks at few of them while columns are few; otherwise every
+/// row is compared.
+pub fn cost_within(shape: &Shape, share: f64) -> f64 {
+    let (n, p, _) = shape.sizes();
+    let compared = if p <= TREE_COLUMNS as f64 { n.min(8.0 * 1.3f64.powf(p) * n.powf(0.1)) } else { n };
+    3e5 + share * n * compared * (10.0 + 0.25 * p)
 }
 
 /// Nanoseconds of looking for the neighbours of this share of the rows among all of them. The tree helps while columns are few;
