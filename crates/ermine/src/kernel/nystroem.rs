@@ -6,8 +6,8 @@
 
 use super::Expansion;
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task,
-    X,
+    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, OwnedX, Passes, Result,
+    Source, Task, X,
     core::{
         Batch, Reduce,
         linalg::Eigen,
@@ -15,10 +15,7 @@ use crate::{
         params, reduce,
         rng::key,
     },
-    engine::{
-        kernel::{Defaults, Kernel},
-        points::Points,
-    },
+    engine::kernel::{Defaults, Kernel},
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +66,7 @@ impl Estimator for Nystroem {
         let m = drawn.len();
         let ids: Vec<usize> = drawn.iter().map(|row| row.1 as usize).collect();
         let values = drawn.into_iter().flat_map(|row| row.2).collect();
-        let points = Points::Dense(Matrix::new(values, m, shape.cols));
+        let points = OwnedX::Dense(Matrix::new(values, m, shape.cols));
         let mut notes: Vec<String> = kernel.judge(&points.x()).into_iter().collect();
         if m < self.n_components {
             notes.push(format!("n_components={} is more than the {m} rows: {m} features", self.n_components));

@@ -2,12 +2,11 @@
 
 use super::Expansion;
 use crate::{
-    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Result, Shape, Source, Stop, X,
+    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, OwnedX, Result, Shape, Source, Stop, X,
     core::{Batch, choice, kernel::sigmoid, rng::key},
     engine::{
         gram::Gram,
         kernel::{Defaults, Gamma, Kernel, resolve_gamma},
-        points::Points,
         smo,
     },
 };
@@ -231,7 +230,7 @@ fn platt(ctx: &Ctx, task: &Task, solve: &(impl Fn(&Ctx, &Task) -> Result<Machine
         let coef = Matrix::new(used.iter().map(|&at| machine.coef[at]).collect(), used.len(), 1);
         let ids = used.iter().map(|&at| part.rows[at]).collect();
         let expansion = Expansion::new(task.kernel.clone(), &task.batch.x, ids, coef, vec![machine.intercept]);
-        let held = Points::take(&task.batch.x, outside.iter().map(|&at| task.rows[at]));
+        let held = OwnedX::take(&task.batch.x, outside.iter().map(|&at| task.rows[at]));
         let mut out = vec![0.0; outside.len()];
         expansion.scores(&held.x(), &mut out);
         outside.iter().zip(out).for_each(|(&at, score)| scores[at] = score);

@@ -116,7 +116,7 @@ impl SVC {
     /// A large C first: if rows are on the wrong side even then, no margin worth the name separates the classes, and the hard
     /// problem would have no solution. C sum xi <= ||w||^2 / 2 of the hard solution makes this a proof for margins above 1 / sqrt(2 C).
     fn hard_margin(&self, ctx: &Ctx, pair: &Pair) -> Result<Machine> {
-        let x = crate::engine::points::Points::take(&pair.batch.x, pair.rows.iter().copied());
+        let x = crate::OwnedX::take(&pair.batch.x, pair.rows.iter().copied());
         let ids: &[usize] = if pair.kernel.is_precomputed() { &pair.rows } else { &[] };
         let diagonal = pair.kernel.diagonal_with(&x.x(), ids);
         let scale = diagonal.iter().sum::<f64>() / diagonal.len() as f64;

@@ -83,9 +83,9 @@ impl Estimator for AdaBoostClassifier {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
-        self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -161,9 +161,9 @@ impl Estimator for AdaBoostRegressor {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeRegressor", 3));
-        self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
