@@ -103,7 +103,7 @@ def with_table(readme, models):
     families = {}
     for model in models:
         families.setdefault(model.module.replace("_", " "), []).append(model.name)
-    lines = [f"{len(models)} models and transformers, under the names that scikit-learn gives them:", ""]
+    lines = [f"{len(models)} models and transformers, with the names they have in scikit-learn:", ""]
     lines += ["| family | models |", "| --- | --- |"]
     lines += [f"| {family} | {', '.join(names)} |" for family, names in families.items()]
     before, rest = readme.split("## Models\n\n")
@@ -682,9 +682,9 @@ def page(model):
     lines += ["```text", info["objective"], "```", "", "## Properties", ""]
     passes = info["passes"]
     how = {
-        "One": "one pass over the rows; any size",
-        "Many": "a loop of passes over the rows; any size",
-        "Shares": "in memory, of one worker or of several, because ",
+        "One": "one pass over the rows; any number of rows",
+        "Many": "several passes over the rows; any number of rows",
+        "Shares": "in memory, on one worker or shared by several, because ",
         "Memory": "in memory, because ",
     }
     how = how[passes] if isinstance(passes, str) else "".join(how[kind] + reason for kind, reason in passes.items())
@@ -743,20 +743,22 @@ def index(models):
 
 
 def metrics_page(metrics):
-    words = {"Class": "classes", "Probability": "a probability for each class", "Score": "scores or probabilities", "Value": "numbers"}
+    words = {"Class": "classes", "Probability": "class probabilities", "Score": "scores or probabilities", "Value": "numbers"}
     lines = ["# Metrics", "", f"<!-- {NOTE} -->", ""]
     lines += [
-        "The names that `--scoring` of the command line and `scoring` of `ermine.model_selection` take. They are scikit-learn's; `neg_` may be left out on the",
-        "command line, where an error is shown as what it is. n_ab are the rows of class a that are called b, summed over the index that is a dot; TP, FP, TN, FN those",
-        "of one class against the rest; w weights, W their sum; y the truth, f the prediction, s a score. Functions of the same quantities are in `ermine.metrics`,",
-        "`ermine.metrics.interval` puts a bootstrap interval around each, and `ermine.metrics.best_threshold` chooses a threshold for stated costs.",
+        "The names that `--scoring` on the command line and `scoring` in `ermine.model_selection` accept. They are",
+        "scikit-learn's; on the command line `neg_` may be left out, and errors are shown as positive numbers. n_ab is the number",
+        "of rows of class a that are predicted as b, summed over an index that is a dot; TP, FP, TN, FN are those counts for one",
+        "class against the rest; w are weights, W their sum; y is the truth, f the prediction, s a score. Functions of the same",
+        "quantities are in `ermine.metrics`; `ermine.metrics.interval` computes a bootstrap interval for each, and",
+        "`ermine.metrics.best_threshold` chooses the threshold with the lowest cost.",
     ]
     for task in ("Classification", "Regression"):
-        lines += ["", f"## {task}", "", "| name | definition | of | better |", "| --- | --- | --- | --- |"]
+        lines += ["", f"## {task}", "", "| name | definition | computed from | better |", "| --- | --- | --- | --- |"]
         for metric in metrics:
             if metric["task"] == task:
                 of = words[metric["needs"]] + (", two classes" if metric["binary"] else "")
-                better = "more" if metric["greater_is_better"] else "less"
+                better = "higher" if metric["greater_is_better"] else "lower"
                 definition = metric["definition"].replace("|", chr(92) + "|")
                 lines += [f"| `{metric['name']}` | {definition} | {of} | {better} |"]
     return "\n".join(lines) + "\n"

@@ -99,7 +99,7 @@ pub fn comparison(out: &mut impl Write, found: &Comparison, notes: &[String]) ->
         writeln!(out, "        {FAINT}left out at this effort: {}{FAINT:#}", found.skipped.join("; "))?;
     }
     if !found.cuts.is_empty() {
-        writeln!(out, "        the budget left out: {}", found.cuts.join("; "))?;
+        writeln!(out, "        not finished within the budget: {}", found.cuts.join("; "))?;
     }
     writeln!(out, "{FAINT}{:.2} s{FAINT:#}", found.seconds)
 }
@@ -120,7 +120,7 @@ pub fn row(out: &mut impl Write, why: &RowExplanation) -> io::Result<()> {
         name(&why.of),
         number(why.prediction)
     )?;
-    writeln!(out, "        {:width$}  {:>12}", "mean of all rows", number(why.base))?;
+    writeln!(out, "        {:width$}  {:>12}", "mean prediction", number(why.base))?;
     for part in shown {
         let length = if largest > 0.0 { (part.2.abs() / largest * 24.0).round() as usize } else { 0 };
         let sign = if part.2 >= 0.0 { "+" } else { "-" };
@@ -139,7 +139,7 @@ pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io:
     let parts = &found.parts;
     writeln!(
         out,
-        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on samples of {} rows, judged on {} others{FAINT:#}",
+        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on bootstrap samples of {} rows, scored on {} others{FAINT:#}",
         number(parts.error),
         found.of,
         found.refits,
@@ -160,13 +160,13 @@ pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io:
     if classes {
         writeln!(
             out,
-            "        {FAINT}a refit differs from the majority on {:.1} % of the rows; where the majority is wrong that helps{FAINT:#}",
+            "        {FAINT}a refit disagrees with the majority on {:.1} % of the rows, which helps where the majority is wrong{FAINT:#}",
             100.0 * parts.variance
         )?;
     } else {
         writeln!(
             out,
-            "        {FAINT}noise is estimated from pairs of nearest rows: an upper bound, and what it takes from the bias may be bias{FAINT:#}"
+            "        {FAINT}noise is estimated from pairs of nearest neighbours: an upper bound that may include some bias{FAINT:#}"
         )?;
     }
     writeln!(out, "        {}", found.verdict)

@@ -188,7 +188,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
     let mut schema = fitted.header.schema.clone();
     if with_target {
         let target = fitted.header.target.as_ref();
-        let target = target.ok_or_else(|| Error::Unsupported(format!("{} predicts no column", fitted.header.model)))?;
+        let target = target.ok_or_else(|| Error::Unsupported(format!("{} has no target", fitted.header.model)))?;
         let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
         schema.columns.push(table::Field { name: target.name.clone(), kind: target.kind, levels: levels.into() });
     }
@@ -198,7 +198,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
     for (column, rows) in &frame.unseen {
         let rows = if *rows == 1 { "1 row has".into() } else { format!("{rows} rows have") };
         terminal::warn(&format!(
-            "column '{column}': {rows} a category that the model has never seen; it counts as none"
+            "column '{column}': {rows} a category that the model has not seen; it is treated as unknown"
         ));
     }
     Ok((table, frame))
@@ -235,7 +235,7 @@ fn predict(
 fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
     let task = fitted.task()?;
     if !task.is_supervised() {
-        return Err(Error::Unsupported(format!("{} has no target to be measured against", fitted.header.model)));
+        return Err(Error::Unsupported(format!("{} has no target to evaluate against", fitted.header.model)));
     }
     let (table, frame) = raw_rows(fitted, inputs, true)?;
     let target = fitted.header.target.as_ref().expect("a supervised model has a target");
@@ -250,7 +250,7 @@ fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
     }
     if known.len() < table.rows() {
         let left_out = table.rows() - known.len();
-        terminal::warn(&format!("{left_out} rows have no known value of '{}' and are left out", target.name));
+        terminal::warn(&format!("{left_out} rows without a value of '{}' are left out", target.name));
     }
     let features = fitted.header.features();
     let rows = Rows { x: frame.x, features, target: Some(truth), weights: None, texts: frame.texts, one_unit: false };
@@ -290,7 +290,7 @@ fn summary(
     let rows = known_rows(&fitted, inputs)?;
     if rows.len() != fitted.header.rows {
         let counts = format!("{} rows here, but the model was fitted on {}", rows.len(), fitted.header.rows);
-        return Err(Error::Data(format!("{counts}: a summary is about the rows of the fit")).into());
+        return Err(Error::Data(format!("{counts}: a summary needs the rows of the fit")).into());
     }
     let found = fitted.inference(&ctx, &rows, level)?;
     if json {

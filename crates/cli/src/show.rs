@@ -20,7 +20,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     let from_disk = if data.from_disk { ", read from disk in blocks" } else { "" };
     writeln!(
         out,
-        "{HEADING}data{HEADING:#}    {}: {} rows, {} columns to learn from{from_disk}",
+        "{HEADING}data{HEADING:#}    {}: {} rows, {} features{from_disk}",
         data.path,
         thousands(data.rows),
         data.features
@@ -28,7 +28,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     let missing: usize = data.columns.iter().map(|column| column.missing).sum();
     if missing > 0 {
         let columns = data.columns.iter().filter(|column| column.missing > 0).count();
-        writeln!(out, "        {} values are missing, in {columns} columns", thousands(missing))?;
+        writeln!(out, "        {} missing values in {columns} columns", thousands(missing))?;
     }
     // Many columns for one reason, as the borders of images, are one line.
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -116,7 +116,7 @@ pub fn notes(out: &mut impl Write, notes: &[String]) -> io::Result<()> {
     Ok(())
 }
 
-/// One line a metric: held-out score, cross-validation, and what guessing gives.
+/// One line a metric: held-out score, cross-validation, and the baseline.
 fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let names: Vec<&str> = match (&report.test, &report.folds) {
         (Some(test), _) => test.iter().map(|(name, _)| *name).collect(),
@@ -135,7 +135,7 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         titles += &format!("  {:>20}", format!("{}-fold mean ± sd", folds.folds));
     }
     if report.baseline.is_some() {
-        titles += &format!("  {:>10}", "guessing");
+        titles += &format!("  {:>10}", "baseline");
     }
     writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}{titles}{FAINT:#}")?;
     for (m, name) in names.iter().enumerate() {
@@ -164,7 +164,7 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let (test, train) = (thousands(rows), thousands(report.data.train_rows));
         writeln!(
             out,
-            "        {FAINT}test: {test} rows never seen in fitting; {} on the other {train}{FAINT:#}",
+            "        {FAINT}test: {test} held-out rows; {} on the other {train}{FAINT:#}",
             if report.comparison.is_some() { "models compared" } else { "cross-validation" }
         )?;
     }
@@ -278,21 +278,21 @@ pub fn model(out: &mut impl Write, entry: &Entry, json: bool) -> io::Result<()> 
     writeln!(out, "{}\n", entry.doc.split_whitespace().collect::<Vec<_>>().join(" "))?;
     writeln!(out, "{HEADING}objective{HEADING:#}  {}", entry.info.objective)?;
     let rows = match entry.info.passes {
-        Passes::One => "one pass over the rows; any size, from disk if need be".into(),
-        Passes::Many => "passes over the rows until it converges; any size, from disk if need be".into(),
-        Passes::Shares(reason) => format!("all rows in memory, of one worker or of several: {reason}"),
+        Passes::One => "one pass over the rows; tables larger than memory are read from disk".into(),
+        Passes::Many => "several passes over the rows; tables larger than memory are read from disk".into(),
+        Passes::Shares(reason) => format!("all rows in memory, on one worker or shared by several: {reason}"),
         Passes::Memory(reason) => format!("all rows in memory: {reason}"),
     };
     writeln!(out, "{HEADING}rows{HEADING:#}       {rows}")?;
     let takes = [
         (entry.info.sparse, "sparse rows"),
         (entry.info.missing, "missing values"),
-        (entry.info.categories, "categories as they are"),
+        (entry.info.categories, "categories"),
         (entry.info.weights, "weights"),
         (entry.info.multi_target, "several targets"),
     ];
     let takes: Vec<&str> = takes.iter().filter(|(takes, _)| *takes).map(|(_, what)| *what).collect();
-    writeln!(out, "{HEADING}takes{HEADING:#}      {}", takes.join(", "))?;
+    writeln!(out, "{HEADING}supports{HEADING:#}   {}", takes.join(", "))?;
     let params = (entry.params)();
     if !params.is_empty() {
         writeln!(out, "{HEADING}parameters{HEADING:#}")?;

@@ -79,9 +79,9 @@ impl Choice {
     /// A sound first model where nothing is compared.
     pub fn first(task: Task) -> Result<Choice> {
         let (name, why) = match task {
-            Task::Regression => ("Ridge", "a sound first model for a number"),
-            Task::Classification => ("LogisticRegression", "a sound first model for classes"),
-            _ => ("KMeans", "there is no target, so rows are grouped"),
+            Task::Regression => ("Ridge", "a sound default for regression"),
+            Task::Classification => ("LogisticRegression", "a sound default for classification"),
+            _ => ("KMeans", "there is no target, so rows are clustered"),
         };
         Choice::of(&Spec::new(name), Some(format!("{name}: {why}; choose another with --model")))
     }

@@ -71,12 +71,12 @@ impl Report {
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
         if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
-            notes.push(format!("the budget left out: {}", first_few(&found.cuts)));
+            notes.push(format!("not finished within the budget: {}", first_few(&found.cuts)));
         }
         notes.extend(log.notes.iter().cloned());
         notes.extend(worries(&fitted));
         if let (Some(tested), Some(found)) = (&tested, &comparison) {
-            notes.extend(judge::no_better_than_guessing(tested, found.metric));
+            notes.extend(judge::no_better_than_baseline(tested, found.metric));
         }
         let report = Report {
             data: DataReport {

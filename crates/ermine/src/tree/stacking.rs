@@ -15,7 +15,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Stacking: a final classifier learns from cross-validated predictions of other models.
+    /// Fits a final classifier on the cross-validated predictions of other models.
     pub struct StackingClassifier {
         /// Models whose predictions are combined.
         estimators: Vec<Spec> = vec![Spec::new("LogisticRegression"), Spec::new("DecisionTreeClassifier")];
@@ -29,7 +29,7 @@ params! {
 }
 
 params! {
-    /// Stacking: a final model learns from cross-validated predictions of other models.
+    /// Fits a final model on the cross-validated predictions of other models.
     pub struct StackingRegressor {
         /// Models whose predictions are combined.
         estimators: Vec<Spec> = vec![Spec::new("LinearRegression"), Spec::new("DecisionTreeRegressor")];
