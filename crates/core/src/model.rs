@@ -24,6 +24,11 @@ pub trait Estimator: Params {
         Self::INFO.passes
     }
 
+    /// What these parameters take, where it depends on them: a model made of others takes what all of them take.
+    fn takes(&self) -> Info {
+        Info { passes: self.passes(), ..Self::INFO }
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>>;
 
     /// Goes on from a model with more data or more passes (`partial_fit`, `warm_start`).
@@ -413,7 +418,7 @@ impl<E: Estimator> AnyEstimator for E {
     }
 
     fn info(&self) -> Info {
-        Info { passes: self.passes(), ..E::INFO }
+        self.takes()
     }
 
     fn values(&self) -> Values {

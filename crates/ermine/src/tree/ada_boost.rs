@@ -21,7 +21,7 @@ use crate::{
     },
     engine::{
         columns::Columns,
-        members::{Member, reweighted},
+        members::{Member, reweighted, taken},
         tree::first_largest,
     },
     entry,
@@ -79,6 +79,10 @@ impl Estimator for AdaBoostClassifier {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        taken(Self::INFO, self.estimator.as_slice())
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
         let batch = data.in_memory(Self::NAME, REASON)?;
@@ -150,6 +154,10 @@ impl Estimator for AdaBoostRegressor {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        taken(Self::INFO, self.estimator.as_slice())
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
         let batch = data.in_memory(Self::NAME, REASON)?;

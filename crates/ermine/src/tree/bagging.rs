@@ -15,7 +15,7 @@ use crate::{
         param::{at_least, log},
         params, rng,
     },
-    engine::members::{Member, Part, classes_of, reweighted},
+    engine::members::{Member, Part, classes_of, reweighted, taken},
     engine::tree::first_largest,
     entry,
 };
@@ -61,6 +61,10 @@ macro_rules! bagging {
                     Passes::Memory(REASON),
                 )
             };
+
+            fn takes(&self) -> Info {
+                taken(Self::INFO, self.estimator.as_slice())
+            }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));

@@ -9,7 +9,7 @@ use crate::{
     core::{Batch, ctx::Progress, model::Property, param::at_least, params, rng},
     engine::{
         folds,
-        members::{Member, Part},
+        members::{Member, Part, taken},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,11 @@ impl Estimator for StackingClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        taken(Self::INFO, &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>())
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
         fit(Self::NAME, Task::Classification, &self.estimators, &last, self.cv, self.passthrough, data, ctx)
@@ -81,6 +86,11 @@ impl Estimator for StackingRegressor {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        taken(Self::INFO, &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>())
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));

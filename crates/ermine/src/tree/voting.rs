@@ -4,7 +4,7 @@ use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop, Target,
     Task, X,
     core::{choice, param::at_least, params},
-    engine::members::{Member, classes_of},
+    engine::members::{Member, classes_of, taken},
     entry,
 };
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,10 @@ impl Estimator for VotingClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        taken(Self::INFO, &self.estimators)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Classification, &self.estimators, &self.weights, self.voting == Voting::Soft, data, ctx)
     }
@@ -70,6 +74,10 @@ impl Estimator for VotingRegressor {
         random: true,
         ..Info::new("ensemble", Task::Regression, "f(x) = sum_m w_m f_m(x) / sum_m w_m", Passes::Memory(REASON))
     };
+
+    fn takes(&self) -> Info {
+        taken(Self::INFO, &self.estimators)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Regression, &self.estimators, &self.weights, false, data, ctx)
