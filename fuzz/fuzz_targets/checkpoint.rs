@@ -2,7 +2,7 @@
 #![no_main]
 
 use ermine::core::ctx::Alone;
-use ermine_app::checkpoint::CheckpointFile;
+use ermine_app::fit::CheckpointFile;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! A file that is scanned and streamed is the table that it is when it is read whole.
 #![no_main]
 
-use ermine_app::{csv, table::ReadOptions};
+use ermine_app::read::{ReadOptions, csv};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! Any bytes are a table or an error in words, and the table is the same for any size of the pieces.
 #![no_main]
 
-use ermine_app::{csv, table::ReadOptions};
+use ermine_app::read::{ReadOptions, csv};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

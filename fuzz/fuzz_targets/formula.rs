@@ -2,9 +2,8 @@
 #![no_main]
 
 use ermine_app::{
-    csv,
-    table::ReadOptions,
-    terms,
+    plan::terms,
+    read::{ReadOptions, csv},
 };
 use libfuzzer_sys::fuzz_target;
 

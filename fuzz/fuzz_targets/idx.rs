@@ -1,7 +1,7 @@
 //! Any bytes are a table or an error in words.
 #![no_main]
 
-use ermine_app::idx;
+use ermine_app::read::idx;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

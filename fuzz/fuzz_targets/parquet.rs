@@ -1,7 +1,7 @@
 //! Any bytes are a table or an error in words.
 #![no_main]
 
-use ermine_app::{parquet, table::ReadOptions};
+use ermine_app::read::{ReadOptions, parquet};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

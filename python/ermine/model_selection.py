@@ -227,7 +227,7 @@ def _alone(estimator):
         raise _Elsewhere
     try:
         return _spec(estimator)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, NotImplementedError):
         raise _Elsewhere from None
 
 

@@ -50,7 +50,7 @@ def data_for(cls, n=80, p=4, seed=0):
         X = np.abs(X)
     if cls.__name__ == "CategoricalNB":
         X = X.round()
-    if task == "Regression" and cls._info["positive_target"]:
+    if task == "Regression" and cls._info["target"] != "Any":
         y = np.abs(y) + 0.1
     del rng
     return X, y
@@ -65,6 +65,8 @@ def make(cls, **params):
     for name in members:
         base = ermine.LinearRegression if cls._info["task"] == "Regression" else ermine.LogisticRegression
         given[name] = [("a", base()), ("b", base(fit_intercept=False))]
+    if "estimator" in known and known["estimator"].default is inspect.Parameter.empty:
+        given["estimator"] = ermine.LogisticRegression()
     return cls(**{**given, **params})
 
 

@@ -1,6 +1,6 @@
 //! A process that is about to end takes its temporary files with it. Alone in its file: nothing can be written afterwards.
 
-use ermine_app::writer::{Content, Output, abandon};
+use ermine_app::store::writer::{Content, Output, abandon};
 use std::{fs, time::Duration};
 
 #[test]

@@ -11,10 +11,12 @@ mod workers;
 use args::{Call, Inputs};
 use ermine::{Ctx, Error, Output, Result, Source, Task};
 use ermine_app::{
-    Fitted, Supervised, file,
-    frame::{Encoded, Rows},
-    html, score, table,
-    writer::{Content, Output as Place},
+    Fitted, Supervised, file, judge,
+    read::{self, ReadOptions},
+    report::html,
+    rows::{Encoded, Frame, Rows},
+    store::writer::{Content, Output as Place},
+    table,
 };
 use std::{
     io::{self, Write},
@@ -87,8 +89,8 @@ impl From<io::Error> for Failure {
 }
 
 fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
-    if workers.count() > 1 && !matches!(call, Call::Fit { .. }) {
-        return Err(Error::Unsupported("several workers fit one model; everything else is for one process".into())
+    if workers.count() > 1 && !matches!(call, Call::Fit { .. } | Call::Compare { .. }) {
+        return Err(Error::Unsupported("only fit, tune and compare run on several workers".into())
             .hint("start it without mpirun")
             .into());
     }
@@ -130,11 +132,15 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
             }
         }
         Call::Compare { job, json, threads } => {
-            let progress = terminal::Progress::new(true);
+            let progress = terminal::Progress::new(workers.rank() == 0);
+            let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = job.compare(&ctx);
+            let outcome = workers.together(ctx, |ctx| job.compare(&ctx));
             progress.finish();
             let (found, notes) = outcome?;
+            if workers.rank() > 0 {
+                return Ok(());
+            }
             if json {
                 let all = serde_json::json!({ "comparison": found, "notes": notes });
                 serde_json::to_writer_pretty(&mut out, &all).map_err(io::Error::from)?;
@@ -178,7 +184,7 @@ fn places_of(
 }
 
 /// The file's rows as the model takes them. Says what it did not know.
-fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(table::Table, ermine_app::frame::Frame)> {
+fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(table::Table, Frame)> {
     let mut schema = fitted.header.schema.clone();
     if with_target {
         let target = fitted.header.target.as_ref();
@@ -186,8 +192,8 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
         let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
         schema.columns.push(table::Field { name: target.name.clone(), kind: target.kind, levels: levels.into() });
     }
-    let read = table::ReadOptions { schema: Some(schema), ..inputs.read.clone() };
-    let table = table::read(&inputs.data, &read)?;
+    let options = ReadOptions { schema: Some(schema), ..inputs.read.clone() };
+    let table = read::read(&inputs.data, &options)?;
     let frame = fitted.frame(&table)?;
     for (column, rows) in &frame.unseen {
         let rows = if *rows == 1 { "1 row has".into() } else { format!("{rows} rows have") };
@@ -221,7 +227,7 @@ fn predict(
         }
     };
     let columns = show::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted)?;
-    ermine_app::csv::write(&table::Table::new(columns)?, out)?;
+    read::csv::write(&table::Table::new(columns)?, out)?;
     Ok(())
 }
 
@@ -265,8 +271,8 @@ fn evaluate(
     let x = data.batch().x;
     let predicted = fitted.predictions(&ctx, &x, &rows.texts)?;
     let truth = rows.target.as_ref().expect("just put in");
-    let scores = score::scores(truth, &predicted, None)?;
-    let confusion = score::confusion(truth, &predicted, None);
+    let scores = judge::scores(truth, &predicted, None)?;
+    let confusion = judge::confusion(truth, &predicted, None);
     show::evaluation(out, data.shape().rows, &scores, confusion.as_deref(), fitted.classes(), json)?;
     Ok(())
 }

@@ -147,7 +147,7 @@ pub fn tidy_on_signals() {
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            ermine_app::writer::abandon();
+            ermine_app::store::writer::abandon();
             // The process ends by the signal itself, so that who started it knows.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }

@@ -9,7 +9,7 @@
 use super::{LinearModel, model::scores};
 use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result,
-    Source, Stop, Task, X,
+    Shape, Source, Stop, Task, X,
     core::{
         Batch, Reduce, Sweep,
         ctx::Progress,
@@ -20,7 +20,7 @@ use crate::{
         stats::{ColumnMoments, Moments},
         sweep,
     },
-    engine::{lbfgs::largest, newton::newton_step},
+    engine::{lbfgs::largest, least_squares, newton::newton_step},
 };
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,11 @@ impl Estimator for HuberRegressor {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // A handful of Newton passes, each as much as a fit of least squares.
+        1e-9 * 7.0f64.min(self.max_iter as f64) * least_squares::cost(shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<HuberModel>> {
         let p = data.shape().cols;

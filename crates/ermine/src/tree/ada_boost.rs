@@ -11,8 +11,8 @@ use super::{
     decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, Plan},
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop, Task,
-    Value, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
+    Spec, Stop, Task, Value, X,
     core::{
         Batch, Feature, choice,
         ctx::Progress,
@@ -21,7 +21,7 @@ use crate::{
     },
     engine::{
         columns::Columns,
-        members::{Member, reweighted, taken},
+        members::{self, Member, reweighted},
         tree::first_largest,
     },
     entry,
@@ -72,6 +72,7 @@ impl Estimator for AdaBoostClassifier {
         missing: true,
         categories: true,
         random: true,
+        flexibility: Flexibility::Ensemble,
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -81,7 +82,13 @@ impl Estimator for AdaBoostClassifier {
     };
 
     fn takes(&self) -> Info {
-        taken(Self::INFO, self.estimator.as_slice())
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
+        self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -147,6 +154,7 @@ impl Estimator for AdaBoostRegressor {
         missing: true,
         categories: true,
         random: true,
+        flexibility: Flexibility::Ensemble,
         ..Info::new(
             "ensemble",
             Task::Regression,
@@ -156,7 +164,13 @@ impl Estimator for AdaBoostRegressor {
     };
 
     fn takes(&self) -> Info {
-        taken(Self::INFO, self.estimator.as_slice())
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeRegressor", 3));
+        self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {

@@ -5,8 +5,8 @@
 
 use super::common::{Amount, check_draws, weights};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Spec, Stop,
-    Target, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
+    Source, Spec, Stop, Target, Task, X,
     core::{
         Batch,
         ctx::Progress,
@@ -15,14 +15,14 @@ use crate::{
         param::{at_least, log},
         params, rng,
     },
-    engine::members::{Member, Part, classes_of, reweighted, taken},
+    engine::members::{self, Member, Part, classes_of, reweighted},
     engine::tree::first_largest,
     entry,
 };
 use serde::{Deserialize, Serialize};
 
 macro_rules! bagging {
-    ($name:ident, $doc:literal, $base:literal, $task:expr) => {
+    ($name:ident, $doc:literal, $base:literal, $task:expr, $better:literal) => {
         params! {
             #[doc = $doc]
             pub struct $name {
@@ -54,6 +54,8 @@ macro_rules! bagging {
                     Property::WeightIsRepetition,
                     "rows are drawn at random, and a repeated row is drawn more often than a heavy one",
                 )],
+                flexibility: Flexibility::Ensemble,
+                not_compared: Some($better),
                 ..Info::new(
                     "ensemble",
                     $task,
@@ -63,7 +65,14 @@ macro_rules! bagging {
             };
 
             fn takes(&self) -> Info {
-                taken(Self::INFO, self.estimator.as_slice())
+                members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+            }
+
+            fn cost(&self, shape: &Shape) -> f64 {
+                let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
+                let rows = self.max_samples.of(shape.rows).clamp(1, shape.rows.max(1));
+                let cols = self.max_features.of(shape.cols).clamp(1, shape.cols.max(1));
+                self.n_estimators as f64 * members::cost(&base, &Shape { rows, cols, ..shape.clone() })
             }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
@@ -91,13 +100,15 @@ bagging!(
     BaggingClassifier,
     "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
     "DecisionTreeClassifier",
-    Task::Classification
+    Task::Classification,
+    "RandomForestClassifier is its better form"
 );
 bagging!(
     BaggingRegressor,
     "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
     "DecisionTreeRegressor",
-    Task::Regression
+    Task::Regression,
+    "RandomForestRegressor is its better form"
 );
 
 struct Plan {

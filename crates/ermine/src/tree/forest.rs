@@ -13,14 +13,15 @@
 
 use super::{
     common::{
-        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_draws, check_target, plant,
+        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_draws, check_target,
+        cost_of_ranks, cost_of_tree, plant,
     },
     decision_tree::REASON,
     prune,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Stop,
-    Target, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
+    Source, Stop, Target, Task, X,
     core::{
         ctx::{Progress, together},
         memory,
@@ -83,6 +84,7 @@ macro_rules! forest {
                     Property::WeightIsRepetition,
                     "rows and columns are drawn at random, and a repeated row is drawn more often than a heavy one",
                 )],
+                flexibility: Flexibility::Ensemble,
                 ..Info::new(
                     "ensemble",
                     $task,
@@ -90,6 +92,15 @@ macro_rules! forest {
                     Passes::Shares(REASON),
                 )
             };
+
+            fn cost(&self, shape: &Shape) -> f64 {
+                let sample =
+                    self.max_samples.filter(|_| self.bootstrap).map_or(shape.rows, |amount| amount.of(shape.rows));
+                let tried = self.max_features.of(shape.cols.max(1));
+                let sampled = Shape { rows: sample.max(1), ..shape.clone() };
+                let tree = cost_of_tree(&sampled, tried, self.max_depth, self.max_leaf_nodes, $random);
+                1e-9 * (cost_of_ranks(shape) + self.n_estimators as f64 * (tree + 20.0 * shape.rows as f64))
+            }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
                 let shape = data.shape();
