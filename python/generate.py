@@ -134,16 +134,16 @@ class Model:
             self.extra["warm_start"] = (
                 "False",
                 "bool",
-                "Whether `fit` goes on from the model that is there.",
+                "Whether `fit` continues from the current model.",
             )
         if self.info["random"]:
             self.extra["random_state"] = (
                 "None",
                 "int | numpy.random.RandomState | None",
-                "The seed. An integer makes the result the same in every run, on any number of threads.",
+                "Random seed. An integer makes the result reproducible, on any number of threads.",
             )
         self.partial = hasattr(peer, "partial_fit") if peer else self.info["resume"]
-        self.extra["n_jobs"] = ("None", "int | None", "How many threads; None and -1 use all cores.")
+        self.extra["n_jobs"] = ("None", "int | None", "Number of threads; None and -1 use all cores.")
         self.extra = {name: value for name, value in self.extra.items() if name not in declared}
         #: Parameters of scikit-learn's class, in its order: name -> (default as source, positional)
         self.taken = {
@@ -502,12 +502,12 @@ def one_class(model):
     if model.without_effect:
         lines += [
             f"    {', '.join(model.without_effect)} : any",
-            wrapped("Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.", "        "),
+            wrapped("Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.", "        "),
         ]
     if model.elsewhere:
         lines += [
             f"    {', '.join(model.elsewhere)} : any",
-            wrapped("As in scikit-learn, whose code fits where they are not the default.", "        "),
+            wrapped("As in scikit-learn, whose implementation is used if they are not at their defaults.", "        "),
         ]
     lines += ["", "    Attributes", "    ----------"]
     lines += [f"    {name}" for name in attribute_names(model)]
@@ -694,14 +694,14 @@ def page(model):
     ]
     flags = {
         "sparse": "sparse rows", "missing": "missing values", "categories": "categories as codes", "weights": "weights",
-        "multi_target": "several targets", "random": "a seed", "resume": "going on from an earlier fit",
+        "multi_target": "several targets", "random": "a seed", "resume": "continuing an earlier fit",
     }  # fmt: skip
     lines += ["- takes: " + ", ".join(word for flag, word in flags.items() if info[flag])] if any(
         info[flag] for flag in flags
     ) else []
-    needs = {"non_negative": "x of 0 or more", "scale": "columns of one scale (does best)"}
+    needs = {"non_negative": "non-negative columns", "scale": "columns of similar scale"}
     wants = [word for flag, word in needs.items() if info[flag]]
-    wants += {"Any": [], "Count": ["a target of 0 or more"], "Positive": ["a target above 0"]}[info["target"]]
+    wants += {"Any": [], "Count": ["a non-negative target"], "Positive": ["a positive target"]}[info["target"]]
     if wants:
         lines += ["- wants: " + ", ".join(wants)]
     if info["exceptions"]:
@@ -719,10 +719,10 @@ def page(model):
     python = [f"`{name}={default}`" for name, (default, _, _) in model.extra.items()]
     lines += ["", "In Python also " + ", ".join(python) + "."]
     if model.without_effect:
-        lines += ["", "Taken for scikit-learn's sake, without effect: " + ", ".join(f"`{n}`" for n in model.without_effect) + "."]
+        lines += ["", "Accepted for scikit-learn compatibility; ignored: " + ", ".join(f"`{n}`" for n in model.without_effect) + "."]
     if model.elsewhere:
         names = ", ".join(f"`{name}`" for name in model.elsewhere)
-        lines += ["", f"With another value than the default, scikit-learn's code fits: {names}."]
+        lines += ["", f"With other values than the defaults, scikit-learn's implementation is used: {names}."]
     lines += ["", "## Attributes", "", ", ".join(f"`{name}`" for name in attribute_names(model)) + "."]
     methods = [f"`{name}`" for name in ["fit", *(["partial_fit"] if model.partial else []), *model.methods()]]
     lines += ["", "Methods: " + ", ".join(dict.fromkeys(methods)) + "."]

@@ -61,7 +61,7 @@ def test_log(cls):
 
 def test_parameters_are_refused_by_name():
     X, y = data_for(ermine.Ridge)
-    with pytest.raises(ValueError, match="Ridge: alpha is -1.0, but it must be a number of at least 0"):
+    with pytest.raises(ValueError, match="Ridge: alpha is -1.0, but it must be a number >= 0"):
         ermine.Ridge(alpha=-1.0).fit(X, y)
     with pytest.raises(TypeError, match="alpha is .*object"):
         ermine.Ridge(alpha=object()).fit(X, y)

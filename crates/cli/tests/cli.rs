@@ -332,7 +332,7 @@ fn help_and_completions() {
     assert_eq!(help.status.code(), Some(0));
     let text = String::from_utf8_lossy(&help.stdout).into_owned();
     assert!(
-        text.contains("--alpha") && text.contains("Strength of the penalty") && text.contains("Examples:"),
+        text.contains("--alpha") && text.contains("Regularisation strength") && text.contains("Examples:"),
         "{text}"
     );
     for shell in ["bash", "zsh", "fish"] {

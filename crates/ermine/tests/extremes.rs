@@ -81,7 +81,7 @@ fn table(entry: &Entry, kind: &str, rng: &mut Stream) -> Table {
             x.push(value);
         }
         let sum = x[i * cols] + 0.1 * rng.normal();
-        real.push(if entry.info.positive_target { sum.exp() } else { sum });
+        real.push(if entry.info.target != ermine::Domain::Any { sum.exp() } else { sum });
         codes.push(class as u32);
     }
     let each = |x: &mut Vec<f64>, f: &dyn Fn(usize, usize, f64) -> f64| {

@@ -71,7 +71,7 @@ impl Report {
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
         if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
-            notes.push(format!("the time limit left out: {}", first_few(&found.cuts)));
+            notes.push(format!("the budget left out: {}", first_few(&found.cuts)));
         }
         notes.extend(log.notes.iter().cloned());
         notes.extend(worries(&fitted));

@@ -21,15 +21,15 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Groups rows that lie densely, of any shape, and leaves out what lies alone.
+    /// Density-based clustering: finds dense groups of any shape and marks isolated rows as noise.
     pub struct DBSCAN {
-        /// Rows within this distance are neighbours.
+        /// Two rows within this distance are neighbours.
         eps: f64 = 0.5, above(0.0), log(1e-2, 1e2);
-        /// Weight of the neighbours, itself included, from which on a row is core.
+        /// Minimum total weight of the neighbours of a core row, itself included.
         min_samples: f64 = 5.0, above(0.0), log(2.0, 50.0);
-        /// How far apart two rows are.
+        /// Distance between two rows.
         metric: Metric = Metric::Minkowski(2.0);
-        /// Power of the metric minkowski; 2 unless given.
+        /// Power of the Minkowski metric; 2 unless given.
         p: Option<f64> = None, above(0.0);
     }
 }

@@ -576,9 +576,13 @@ fn single(row: Row, cols: usize) -> Points {
 }
 
 /// Nanoseconds of looking for the neighbours of this share of the rows among all of them. The tree helps while columns are few;
-/// with each column more of it has to be looked at, up to all.
+/// with each column it has to look at more, up to half of the rows.
 pub fn cost(shape: &Shape, share: f64) -> f64 {
     let (n, p, _) = shape.sizes();
-    let visited = if p <= TREE_COLUMNS as f64 { n.min(40.0 * 1.8f64.powf(p) * n.powf(0.1)) } else { n };
-    2e4 + 20.0 * n * p + share * n * visited * (0.5 + 0.1 * p)
+    let query = if p <= TREE_COLUMNS as f64 {
+        4.0 * (12.0 * 1.8f64.powf(p) * n.powf(0.1)).min(0.5 * n)
+    } else {
+        n * (1.5 + 0.04 * p)
+    };
+    5e5 + 20.0 * n * p + share * n * query
 }

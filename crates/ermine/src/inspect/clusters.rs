@@ -87,7 +87,7 @@ fn ascending(name: &str, ks: &[usize]) -> Result<()> {
         return Ok(());
     }
     let (model, name, value) = (name.into(), "ks".into(), format!("{ks:?}"));
-    Err(Error::Parameter { model, name, value, allowed: "numbers of at least 1, ascending".into() })
+    Err(Error::Parameter { model, name, value, allowed: "integers >= 1, ascending".into() })
 }
 
 fn elbow(points: &[ClusterPoint]) -> Option<usize> {

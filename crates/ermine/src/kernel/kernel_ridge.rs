@@ -24,19 +24,19 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Least squares with an L2 penalty in the feature space of a kernel.
+    /// Ridge regression in the feature space of a kernel.
     pub struct KernelRidge {
-        /// Strength of the penalty.
+        /// Regularisation strength.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e2);
         /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
         kernel: Kernel = Kernel::Linear;
-        /// Width of kernels that do not state theirs; none is 1 / columns.
+        /// Kernel coefficient, where the kernel does not set its own; none is 1 / number of columns.
         gamma: Option<f64> = None, at_least(0.0), log(1e-4, 1e1);
-        /// Degree of poly kernels that do not state theirs.
+        /// Degree of the poly kernel, where the kernel does not set its own.
         degree: usize = 3, at_least(0.0);
-        /// Constant of poly and sigmoid kernels that do not state theirs.
+        /// Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
         coef0: f64 = 1.0, any();
-        /// Landmark rows of an approximate solution; none for the exact one.
+        /// Number of landmark rows for an approximate (Nystroem) solution; none for the exact one.
         n_components: Option<usize> = None, at_least(1.0);
     }
 }

@@ -23,17 +23,17 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// New features whose inner products approximate a kernel, from a sample of rows.
+    /// Approximates a kernel by explicit features, computed from a sample of rows.
     pub struct Nystroem {
         /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
         kernel: Kernel = Kernel::Rbf { gamma: None };
-        /// Width of kernels that do not state theirs; none is 1 / columns.
+        /// Kernel coefficient, where the kernel does not set its own; none is 1 / number of columns.
         gamma: Option<f64> = None, at_least(0.0), log(1e-4, 1e1);
-        /// Constant of poly and sigmoid kernels that do not state theirs; none is 1.
+        /// Constant term of the poly and sigmoid kernels, where the kernel does not set its own; none is 1.
         coef0: Option<f64> = None, any();
-        /// Degree of poly kernels that do not state theirs; none is 3.
+        /// Degree of the poly kernel, where the kernel does not set its own; none is 3.
         degree: Option<f64> = None, at_least(0.0);
-        /// How many rows are drawn, which is how many features there will be.
+        /// Number of features to construct, which is the number of rows sampled.
         n_components: usize = 100, at_least(1.0), log(10.0, 1000.0);
     }
 }

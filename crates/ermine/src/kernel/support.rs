@@ -14,7 +14,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What the decision function gives for more than two classes.
+    /// Shape of the decision function for more than two classes.
     pub enum DecisionShape {
         /// A column for each class: its votes, and how clear they were as the fraction.
         Ovr = "ovr",

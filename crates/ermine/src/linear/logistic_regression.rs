@@ -30,17 +30,17 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2, L1 or mixed penalty.
+    /// Linear classification with probabilities, fitted by maximum likelihood with an L2, L1 or mixed penalty.
     pub struct LogisticRegression {
-        /// Inverse strength of the penalty; infinity for none.
+        /// Inverse regularisation strength; infinity for no penalty.
         C: f64 = 1.0, above_to(0.0, f64::INFINITY), log(1e-4, 1e4);
-        /// Share of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
+        /// Weight of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
         l1_ratio: f64 = 0.0, between(0.0, 1.0);
         /// Whether to fit intercepts, which are not penalised.
         fit_intercept: bool = true;
-        /// Stop when no component of the gradient of the mean objective is larger.
+        /// Stop when no component of the gradient of the mean objective exceeds this.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 300, at_least(1.0);
     }
 }

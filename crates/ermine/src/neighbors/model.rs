@@ -11,9 +11,9 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How neighbours count.
+    /// How neighbours are weighted.
     pub enum Weighting {
-        /// All the same.
+        /// All neighbours alike.
         Uniform = "uniform",
         /// By the inverse of their distance; at distance zero nothing else counts.
         Distance = "distance",
@@ -21,7 +21,7 @@ choice! {
 }
 
 choice! {
-    /// For compatibility: the code picks the faster exact search by shape and metric.
+    /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
     pub enum Algorithm {
         Auto = "auto",
         BallTree = "ball_tree",

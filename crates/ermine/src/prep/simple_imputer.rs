@@ -11,7 +11,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What stands for a missing value.
+    /// What replaces a missing value.
     pub enum ImputeStrategy {
         /// The mean of the column.
         Mean = "mean",
@@ -25,15 +25,15 @@ choice! {
 }
 
 params! {
-    /// Replaces missing values by one number for each column.
+    /// Replaces missing values by a statistic of the column.
     pub struct SimpleImputer {
-        /// What stands for a missing value.
+        /// What replaces a missing value.
         strategy: ImputeStrategy = ImputeStrategy::Mean;
-        /// The constant of the strategy `constant`.
+        /// Value for the strategy `constant`.
         fill_value: f64 = 0.0, any();
-        /// Whether to append a column of 0 and 1 for each column with missing values.
+        /// Whether to add an indicator column for each column with missing values.
         add_indicator: bool = false;
-        /// Whether to keep a column that has no value at all, filled with `fill_value`.
+        /// Whether to keep columns without any value, filled with `fill_value`.
         keep_empty_features: bool = false;
     }
 }

@@ -29,7 +29,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How a distance from the target counts.
+    /// Loss by which the row weights are updated.
     pub enum Distance {
         Linear = "linear",
         Square = "square",
@@ -38,27 +38,28 @@ choice! {
 }
 
 params! {
-    /// Weak models one after the other, each on the rows that the others get wrong; they vote by how good they are.
+    /// Boosts weak models: each is fitted with more weight on the rows that the previous ones got wrong; a weighted
+    /// vote.
     pub struct AdaBoostClassifier {
-        /// The weak model; none for a tree of one question.
+        /// The weak model; none for a decision tree of depth 1.
         estimator: Option<Spec> = None;
-        /// Most rounds.
+        /// Maximum number of boosting rounds.
         n_estimators: usize = 50, at_least(1.0), log(20.0, 500.0);
-        /// Shrinks the vote of each round.
+        /// Learning rate: shrinks the weight of each round.
         learning_rate: f64 = 1.0, above(0.0), log(0.01, 2.0);
     }
 }
 
 params! {
-    /// Weak models one after the other, each on the rows that the others miss by most; predicts their weighted median.
+    /// Boosts weak models: each draws more of the rows with large errors; predicts their weighted median.
     pub struct AdaBoostRegressor {
-        /// The weak model; none for a tree of depth three.
+        /// The weak model; none for a decision tree of depth 3.
         estimator: Option<Spec> = None;
-        /// Most rounds.
+        /// Maximum number of boosting rounds.
         n_estimators: usize = 50, at_least(1.0), log(20.0, 500.0);
-        /// Shrinks the vote of each round.
+        /// Learning rate: shrinks the weight of each round.
         learning_rate: f64 = 1.0, above(0.0), log(0.01, 2.0);
-        /// How a distance from the target counts.
+        /// Loss by which the row weights are updated.
         loss: Distance = Distance::Linear;
     }
 }

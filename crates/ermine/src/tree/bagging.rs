@@ -26,19 +26,19 @@ macro_rules! bagging {
         params! {
             #[doc = $doc]
             pub struct $name {
-                /// The model that is fitted to each sample; none for a decision tree.
+                /// The model to fit on each sample; none for a decision tree.
                 estimator: Option<Spec> = None;
-                /// How many.
+                /// Number of models.
                 n_estimators: usize = 10, at_least(1.0), log(10.0, 200.0);
-                /// Rows of a sample: a count or a share.
+                /// Number of rows in a sample: a count or a fraction.
                 max_samples: Amount = Amount::Share(1.0);
-                /// Columns of a sample: a count or a share.
+                /// Number of columns in a sample: a count or a fraction.
                 max_features: Amount = Amount::Share(1.0);
-                /// Whether rows are drawn with replacement.
+                /// Whether to draw rows with replacement.
                 bootstrap: bool = true;
-                /// Whether columns are drawn with replacement.
+                /// Whether to draw columns with replacement.
                 bootstrap_features: bool = false;
-                /// Whether to judge the whole by the rows that each member did not see.
+                /// Whether to compute the score on out-of-bag rows.
                 oob_score: bool = false;
             }
         }
@@ -98,14 +98,14 @@ const REASON: &str = "every member is fitted to a sample of all rows";
 
 bagging!(
     BaggingClassifier,
-    "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
+    "Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.",
     "DecisionTreeClassifier",
     Task::Classification,
     "RandomForestClassifier is its better form"
 );
 bagging!(
     BaggingRegressor,
-    "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
+    "Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.",
     "DecisionTreeRegressor",
     Task::Regression,
     "RandomForestRegressor is its better form"

@@ -15,29 +15,29 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// A last classifier learns from the predictions of others, made for rows that they did not see.
+    /// Stacking: a final classifier learns from cross-validated predictions of other models.
     pub struct StackingClassifier {
-        /// The models whose predictions are put together.
+        /// Models whose predictions are combined.
         estimators: Vec<Spec> = vec![Spec::new("LogisticRegression"), Spec::new("DecisionTreeClassifier")];
-        /// The model that puts them together; none for LogisticRegression.
+        /// Model that combines the predictions; none for LogisticRegression.
         final_estimator: Option<Spec> = None;
-        /// Folds for the predictions that the last model learns from.
+        /// Number of folds for the predictions that the final model learns from.
         cv: usize = 5, at_least(2.0);
-        /// Whether the last model also sees the columns themselves.
+        /// Whether the final model also gets the original columns.
         passthrough: bool = false;
     }
 }
 
 params! {
-    /// A last model learns from the predictions of others, made for rows that they did not see.
+    /// Stacking: a final model learns from cross-validated predictions of other models.
     pub struct StackingRegressor {
-        /// The models whose predictions are put together.
+        /// Models whose predictions are combined.
         estimators: Vec<Spec> = vec![Spec::new("LinearRegression"), Spec::new("DecisionTreeRegressor")];
-        /// The model that puts them together; none for Ridge.
+        /// Model that combines the predictions; none for Ridge.
         final_estimator: Option<Spec> = None;
-        /// Folds for the predictions that the last model learns from.
+        /// Number of folds for the predictions that the final model learns from.
         cv: usize = 5, at_least(2.0);
-        /// Whether the last model also sees the columns themselves.
+        /// Whether the final model also gets the original columns.
         passthrough: bool = false;
     }
 }

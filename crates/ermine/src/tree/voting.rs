@@ -10,33 +10,33 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How classes are chosen.
+    /// How the votes are combined.
     pub enum Voting {
-        /// By the number of votes.
+        /// Majority vote.
         Hard = "hard",
-        /// By the mean of the probabilities.
+        /// Mean probabilities.
         Soft = "soft",
     }
 }
 
 params! {
-    /// Several different models decide together, by votes or by the mean of their probabilities.
+    /// Combines different models by majority vote or by the mean of their probabilities.
     pub struct VotingClassifier {
-        /// The models.
+        /// Models to combine.
         estimators: Vec<Spec> = vec![Spec::new("LogisticRegression"), Spec::new("DecisionTreeClassifier")];
-        /// By votes (hard) or mean probabilities (soft).
+        /// Majority vote (hard) or mean probabilities (soft).
         voting: Voting = Voting::Hard;
-        /// How much each model counts; empty for all alike.
+        /// Weight of each model; empty for equal weights.
         weights: Vec<f64> = vec![], at_least(0.0);
     }
 }
 
 params! {
-    /// The mean of several different models.
+    /// Predicts the mean of different models.
     pub struct VotingRegressor {
-        /// The models.
+        /// Models to combine.
         estimators: Vec<Spec> = vec![Spec::new("LinearRegression"), Spec::new("DecisionTreeRegressor")];
-        /// How much each model counts; empty for all alike.
+        /// Weight of each model; empty for equal weights.
         weights: Vec<f64> = vec![], at_least(0.0);
     }
 }
