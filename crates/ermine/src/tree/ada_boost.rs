@@ -82,6 +82,10 @@ impl Estimator for AdaBoostClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
         // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
@@ -159,6 +163,10 @@ impl Estimator for AdaBoostRegressor {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         // Trees share one ranking, which is about half of a small one.

@@ -64,6 +64,10 @@ macro_rules! bagging {
                 )
             };
 
+            fn takes(&self) -> Info {
+                members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+            }
+
             fn cost(&self, shape: &Shape) -> f64 {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
                 let rows = self.max_samples.of(shape.rows).clamp(1, shape.rows.max(1));

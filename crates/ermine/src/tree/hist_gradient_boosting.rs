@@ -229,6 +229,9 @@ struct Settings<'a> {
     tol: f64,
 }
 
+/// How often the step of a round is halved before the round is given up.
+const HALVINGS: usize = 12;
+
 /// Rows of one parallel piece.
 const PIECE: usize = 1 << 13;
 
@@ -443,7 +446,27 @@ impl Boosting<'_> {
                 }
                 trees.push(tree);
             }
-            let (train, held_out) = self.losses(&raw)?;
+            let (mut train, mut held_out) = self.losses(&raw)?;
+            // A step of Newton's method is too long where a class is rare and nearly certain: it is halved until the loss does not rise.
+            let before = train_loss.last().copied().unwrap_or(f64::INFINITY);
+            let mut halvings = 0;
+            while !(train <= before + 1e-12 * before.abs()) && halvings < HALVINGS {
+                halvings += 1;
+                let last = halvings == HALVINGS;
+                let from = trees.len() - k;
+                for (s, tree) in trees[from..].iter_mut().enumerate() {
+                    if !last {
+                        tree.leaf_values_mut().iter_mut().for_each(|value| *value /= 2.0);
+                    }
+                    tree.add_to(&dense, -1.0, &mut raw[s * n..(s + 1) * n]);
+                }
+                (train, held_out) = self.losses(&raw)?;
+            }
+            if halvings == HALVINGS {
+                trees.truncate(trees.len() - k);
+                stop = Stop::NoProgress;
+                break;
+            }
             train_loss.push(train);
             validation_loss.extend(held_out);
             self.ctx.rows(self.all.rows);

@@ -63,6 +63,14 @@ impl Estimator for StackingClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        members::taken(
+            Info { passes: self.passes(), ..Self::INFO },
+            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
+        )
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
         cost(&self.estimators, &last, self.cv, self.passthrough, shape)
@@ -90,6 +98,14 @@ impl Estimator for StackingRegressor {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        members::taken(
+            Info { passes: self.passes(), ..Self::INFO },
+            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
+        )
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));

@@ -63,6 +63,10 @@ impl Estimator for VotingClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
         self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
     }
@@ -91,6 +95,10 @@ impl Estimator for VotingRegressor {
             Passes::Shares("the tree among its members looks at rows many times"),
         )
     };
+
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
