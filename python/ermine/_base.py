@@ -55,7 +55,13 @@ class FitLog:
 
     @property
     def converged(self):
-        return self.stop != "MaxIter"
+        """Whether the certificate is within its tolerance, or nothing changes any more where a method has no such proof."""
+        return self.stop in ("Exact", "Converged", "Settled", "Stationary")
+
+    @property
+    def unfinished(self):
+        """Whether a tolerance was asked for and not met."""
+        return self.stop in ("MaxIter", "Rounding", "TooSlow")
 
     def to_json(self):
         """As it stands in a model file."""
@@ -126,7 +132,7 @@ class Estimator(BaseEstimator):
         return self
 
     def _warn_of_end(self):
-        if not self.fit_log_.converged:
+        if self.fit_log_.unfinished:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
                 f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
@@ -141,7 +147,7 @@ class Estimator(BaseEstimator):
             # Names are an array; arrays of different shapes (the weights of each layer) stay a list.
             names = isinstance(value, list) and all(isinstance(item, str) for item in value)
             setattr(self, name, np.array(value) if names else value)
-        if log.stop != "Exact" or hasattr(self, "max_iter"):
+        if log.stop not in ("Exact", "Passes") or hasattr(self, "max_iter"):
             self.n_iter_ = max(1, log.passes)
         self._finish_fit()
 

@@ -1,7 +1,7 @@
 //! How things look: reports, lists, predictions.
 
 use crate::terminal::{BOLD, FAINT, GOOD, HEADING};
-use ermine::{Array, Certificate, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, Stop, X, core::param::describe};
+use ermine::{Array, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, X, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
     recipe::Texts,
@@ -83,14 +83,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     if let Some(curve) = &report.insight.curve {
         writeln!(out, "{HEADING}rows{HEADING:#}    {}", curve.verdict)?;
     }
-    let passes = match report.log.stop {
-        Stop::Exact => "closed form".into(),
-        ref stop => format!("{stop} after {} passes", report.log.passes),
-    };
-    match &report.log.certificate {
-        Certificate::None => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}")?,
-        certificate => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}; {certificate}")?,
-    }
+    writeln!(out, "{HEADING}fit{HEADING:#}     {}", report.log)?;
     for (i, note) in report.notes.iter().enumerate() {
         let head = if i == 0 { format!("{HEADING}note{HEADING:#}    ") } else { "        ".into() };
         writeln!(out, "{head}{note}")?;
@@ -337,11 +330,7 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
         let scores: Vec<String> = scores.iter().map(|(name, value)| format!("{name} {}", number(*value))).collect();
         writeln!(out, "{HEADING}{part}{HEADING:#}  {}", scores.join(", "))?;
     }
-    writeln!(
-        out,
-        "{HEADING}fit{HEADING:#}       {}, {} passes; {}",
-        fitted.log.stop, fitted.log.passes, fitted.log.certificate
-    )?;
+    writeln!(out, "{HEADING}fit{HEADING:#}       {}", fitted.log)?;
     let names = fitted.prepared_names();
     for (name, array) in fitted.model.attributes() {
         attribute(out, name, &array, &names)?;

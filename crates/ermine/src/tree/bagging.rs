@@ -5,7 +5,7 @@
 
 use super::common::{Amount, weights};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Spec, Stop,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Spec,
     Target, Task, X,
     core::{
         Batch,
@@ -167,7 +167,7 @@ impl Plan {
             members: fitted.into_iter().map(|(member, _)| member).collect(),
             oob_score: score,
         };
-        let log = FitLog { passes: self.members, stop: Stop::Exact, ..FitLog::default() };
+        let log = FitLog::members(self.members);
         Ok(Fit { rows, ..Fit::new(model, log) })
     }
 }

@@ -17,8 +17,8 @@ use super::{
     prune,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Stop,
-    Target, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Target,
+    Task, X,
     core::{
         ctx::{Progress, together},
         model::Property,
@@ -269,7 +269,7 @@ impl Plan {
             let name = if classes > 0 { "oob_decision_function_" } else { "oob_prediction_" };
             rows.push((name, (&predicted).into()));
         }
-        let log = FitLog { passes: trees.len(), stop: Stop::Exact, notes, ..FitLog::default() };
+        let log = FitLog::members(trees.len()).with_notes(notes);
         let model = ForestModel { classes, trees, importances, oob_score: score };
         Ok(Fit { rows, ..Fit::new(model, log) })
     }

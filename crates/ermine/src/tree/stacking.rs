@@ -4,8 +4,8 @@
 //! caller brings folds), each model is fitted without one fold and predicts it. The models that are kept are fitted to all rows. Cost: (folds + 1) fits of each model.
 
 use crate::{
-    Array, Ctx, Data, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop,
-    Target, Task, X,
+    Array, Ctx, Data, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Target,
+    Task, X,
     core::{Batch, ctx::Progress, model::Property, param::at_least, params, rng},
     engine::{
         folds,
@@ -155,7 +155,7 @@ fn fit(
         None => last_data,
     };
     let last = Member::fit(name, last, task, &last_data, &ctx.child("last", 0))?;
-    let log = FitLog { passes: specs.len() * (folds + 1) + 1, stop: Stop::Exact, ..FitLog::default() };
+    let log = FitLog::members(specs.len() * (folds + 1) + 1);
     Ok(Fit::new(StackingModel { cols: batch.x.cols(), classes, passthrough, members, last }, log))
 }
 

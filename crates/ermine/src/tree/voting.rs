@@ -1,8 +1,8 @@
 //! Voting: several models of different kinds on the same rows, and their mean, or the class that most of them choose.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop, Target,
-    Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Target, Task,
+    X,
     core::{choice, param::at_least, params},
     engine::members::{Member, classes_of},
     entry,
@@ -120,7 +120,7 @@ fn fit(
         _ => 0,
     };
     let weights = if weights.is_empty() { vec![1.0; members.len()] } else { weights.to_vec() };
-    let log = FitLog { passes: members.len(), stop: Stop::Exact, ..FitLog::default() };
+    let log = FitLog::members(members.len());
     Ok(Fit::new(VotingModel { cols: batch.x.cols(), classes, soft, members, weights }, log))
 }
 
