@@ -554,9 +554,11 @@ def page(model):
     lines += ["- takes: " + ", ".join(word for flag, word in flags.items() if info[flag])] if any(
         info[flag] for flag in flags
     ) else []
-    needs = {"non_negative": "x of 0 or more", "positive_target": "a target above 0", "scale": "columns of one scale (does best)"}
-    if any(info[flag] for flag in needs):
-        lines += ["- wants: " + ", ".join(word for flag, word in needs.items() if info[flag])]
+    needs = {"non_negative": "x of 0 or more", "scale": "columns of one scale (does best)"}
+    wants = [word for flag, word in needs.items() if info[flag]]
+    wants += {"Any": [], "Count": ["a target of 0 or more"], "Positive": ["a target above 0"]}[info["target"]]
+    if wants:
+        lines += ["- wants: " + ", ".join(wants)]
     if info["exceptions"]:
         lines += [f"- {name}: {reason}" for name, reason in info["exceptions"]]
     lines += ["", "## Parameters", ""]

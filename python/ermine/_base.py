@@ -299,7 +299,7 @@ class Estimator(BaseEstimator):
         # Categories and nothing else: not the trees, which take them beside numbers.
         tags.input_tags.categorical = info["categories"] and info["task"] == "Transformation" or type(self).__name__ == "CategoricalNB"
         tags.target_tags.multi_output = info["multi_target"]
-        tags.target_tags.positive_only = info["positive_target"]
+        tags.target_tags.positive_only = info["target"] != "Any"
         return tags
 
 

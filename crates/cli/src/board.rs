@@ -6,7 +6,7 @@ use crate::{
 };
 use ermine_app::{
     Report,
-    compare::{Comparison, Standing},
+    choose::{Comparison, Standing},
     explain::{Dependence, ErrorParts, RowExplanation, Weight},
 };
 use std::io::{self, Write};
@@ -48,10 +48,7 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
         writeln!(out, "        {FAINT}and {} more, none better{FAINT:#}", judged.len() - shown.len())?;
     }
     if shown.iter().skip(1).any(|standing| standing.as_good) {
-        writeln!(
-            out,
-            "        {FAINT}= as good as the first, within the error of the comparison; ± is a 95 % interval{FAINT:#}"
-        )?;
+        writeln!(out, "        {FAINT}= tied with the chosen model; ± is a 95 % interval{FAINT:#}")?;
     } else {
         writeln!(out, "        {FAINT}± is a 95 % interval{FAINT:#}")?;
     }
@@ -75,11 +72,7 @@ pub fn importance(out: &mut impl Write, weights: &[Weight], metric: &str, most: 
     let shown = &weights[..weights.len().min(most)];
     let Some(largest) = shown.first().map(|weight| weight.fall).filter(|fall| *fall > 0.0) else { return Ok(()) };
     let width = shown.iter().map(|weight| weight.name.chars().count()).max().unwrap_or(0);
-    writeln!(
-        out,
-        "{HEADING}drivers{HEADING:#} {FAINT}{:width$}  fall of {metric} when the column is shuffled{FAINT:#}",
-        ""
-    )?;
+    writeln!(out, "{HEADING}drivers{HEADING:#} {FAINT}{:width$}  drop in {metric} when shuffled{FAINT:#}", "")?;
     for weight in shown {
         let length = ((weight.fall / largest) * 24.0).round().max(0.0) as usize;
         let amount = format!("{} ± {}", number(weight.fall), number(2.0 * weight.error));
@@ -102,8 +95,11 @@ pub fn comparison(out: &mut impl Write, found: &Comparison, notes: &[String]) ->
         let names: Vec<&str> = found.left_out.iter().map(|(name, _)| name.as_str()).collect();
         writeln!(out, "        {FAINT}not tried: {}{FAINT:#}", names.join(", "))?;
     }
+    if !found.skipped.is_empty() {
+        writeln!(out, "        {FAINT}left out at this effort: {}{FAINT:#}", found.skipped.join("; "))?;
+    }
     if !found.cuts.is_empty() {
-        writeln!(out, "        the budget of {:.0} s cut: {}", found.budget, found.cuts.join("; "))?;
+        writeln!(out, "        the time limit left out: {}", found.cuts.join("; "))?;
     }
     writeln!(out, "{FAINT}{:.2} s{FAINT:#}", found.seconds)
 }

@@ -7,9 +7,8 @@ use crate::{
 };
 use ermine::{Error, Task};
 use ermine_app::{
-    Fitted, Supervised, explain, file,
-    frame::{Encoded, Rows},
-    score,
+    Fitted, Supervised, explain, file, judge,
+    rows::{Encoded, Rows},
     table::Table,
 };
 use std::{io::Write, path::Path};
@@ -102,7 +101,7 @@ pub fn explain(
         return Ok(());
     }
     writeln!(out, "{}, {} rows", fitted.header.model, show::thousands(rows.len()))?;
-    board::importance(out, &found.importance, score::main_metric(task), 20)?;
+    board::importance(out, &found.importance, judge::main_metric(task), 20)?;
     board::dependence(out, &found.dependence, fitted.classes())?;
     if !judged {
         writeln!(

@@ -11,9 +11,11 @@ mod workers;
 use args::{Call, Inputs};
 use ermine::{Ctx, Error, Output, Result, Source, Task};
 use ermine_app::{
-    Fitted, Supervised, file,
-    frame::{Encoded, Rows},
-    html, score, table,
+    Fitted, Supervised, file, judge,
+    read::{self, ReadOptions},
+    report::html,
+    rows::{Encoded, Frame, Rows},
+    table,
 };
 use std::{
     io::{self, Write},
@@ -166,7 +168,7 @@ fn check_writable(path: &std::path::Path) -> Result<()> {
 }
 
 /// The file's rows as the model takes them. Says what it did not know.
-fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(table::Table, ermine_app::frame::Frame)> {
+fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(table::Table, Frame)> {
     let mut schema = fitted.header.schema.clone();
     if with_target {
         let target = fitted.header.target.as_ref();
@@ -174,8 +176,8 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
         let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
         schema.columns.push(table::Field { name: target.name.clone(), kind: target.kind, levels: levels.into() });
     }
-    let read = table::ReadOptions { schema: Some(schema), ..inputs.read.clone() };
-    let table = table::read(&inputs.data, &read)?;
+    let options = ReadOptions { schema: Some(schema), ..inputs.read.clone() };
+    let table = read::read(&inputs.data, &options)?;
     let frame = fitted.frame(&table)?;
     for (column, rows) in &frame.unseen {
         let rows = if *rows == 1 { "1 row has".into() } else { format!("{rows} rows have") };
@@ -209,7 +211,7 @@ fn predict(
         }
     };
     let columns = show::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted)?;
-    ermine_app::csv::write(&table::Table::new(columns)?, out)?;
+    read::csv::write(&table::Table::new(columns)?, out)?;
     Ok(())
 }
 
@@ -253,8 +255,8 @@ fn evaluate(
     let x = data.batch().x;
     let predicted = fitted.predictions(&ctx, &x, &rows.texts)?;
     let truth = rows.target.as_ref().expect("just put in");
-    let scores = score::scores(truth, &predicted, None)?;
-    let confusion = score::confusion(truth, &predicted, None);
+    let scores = judge::scores(truth, &predicted, None)?;
+    let confusion = judge::confusion(truth, &predicted, None);
     show::evaluation(out, data.shape().rows, &scores, confusion.as_deref(), fitted.classes(), json)?;
     Ok(())
 }

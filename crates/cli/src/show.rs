@@ -4,7 +4,7 @@ use crate::terminal::{BOLD, FAINT, GOOD, HEADING};
 use ermine::{Array, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, X, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
-    recipe::Texts,
+    fit::Texts,
     table::{Category, Column},
 };
 use std::{

@@ -172,7 +172,7 @@ fn question(entry: &Entry) -> Vec<&'static str> {
     let mut args = vec!["--model", entry.name, "--kind", "day=date"];
     let target = match info.task {
         Task::Classification => Some("class"),
-        Task::Regression if info.positive_target => Some("positive"),
+        Task::Regression if info.target != ermine::Domain::Any => Some("positive"),
         Task::Regression => Some("y"),
         _ if info.supervised => Some("class"),
         _ => None,

@@ -69,6 +69,35 @@ impl OwnedX {
         }
     }
 
+    /// The columns of all pieces side by side, as sparse rows or dense ones. Every piece has the same rows.
+    pub fn hstack(pieces: &[OwnedX], sparse: bool) -> Self {
+        let rows = pieces.first().map_or(0, |piece| piece.x().rows());
+        let cols = pieces.iter().map(|piece| piece.x().cols()).sum();
+        if !sparse {
+            let mut out = Matrix::zeros(rows, cols);
+            let mut start = 0;
+            for piece in pieces.iter().map(OwnedX::x) {
+                piece.iter().enumerate().for_each(|(i, row)| row.for_each(|j, value| out[(i, start + j)] = value));
+                start += piece.cols();
+            }
+            return OwnedX::Dense(out);
+        }
+        let mut out = OwnedCsr::new(cols);
+        for i in 0..rows {
+            let mut start = 0;
+            for piece in pieces.iter().map(OwnedX::x) {
+                piece.row(i).for_each(|j, value| {
+                    if value != 0.0 {
+                        out.push(start + j, value);
+                    }
+                });
+                start += piece.cols();
+            }
+            out.end_row();
+        }
+        OwnedX::Sparse(out)
+    }
+
     /// The rows with these numbers, in this order, dense or sparse as they were.
     pub fn of_rows(x: &X, rows: &[usize]) -> Self {
         match x {
@@ -209,6 +238,12 @@ mod tests {
         for columns in [vec![2, 0], vec![1, 1, 0], vec![2]] {
             let (a, b) = (OwnedX::of_columns(&dense, &columns), OwnedX::of_columns(&csr.x(), &columns));
             assert_eq!(a.x().to_matrix(), b.x().to_matrix());
+            for sparse in [false, true] {
+                let all = OwnedX::hstack(&[a.clone(), b.clone()], sparse);
+                assert_eq!(matches!(all, OwnedX::Sparse(_)), sparse);
+                let twice: Vec<usize> = columns.iter().chain(&columns).copied().collect();
+                assert_eq!(all.x().to_matrix(), OwnedX::of_columns(&dense, &twice).x().to_matrix());
+            }
         }
     }
 }

@@ -35,10 +35,12 @@ pub mod tree;
 
 pub use ermine_core as core;
 pub use ermine_core::{
-    Cancel, Ctx, Data, Error, Feature, Matrix, OwnedCsr, OwnedData, OwnedTarget, OwnedX, Result, Source, Target, X,
+    Cancel, Ctx, Data, Error, Feature, Matrix, OwnedCsr, OwnedData, OwnedTarget, OwnedX, Result, Shape, Source, Target,
+    X,
     log::{Bound, Certificate, FitLog, Halt, Stop},
     model::{
-        AnyEstimator, AnyModel, Array, Entry, Estimator, Fit, Info, Model, Numbers, Output, Passes, Task, predict,
+        AnyEstimator, AnyModel, Array, Domain, Entry, Estimator, Fit, Flexibility, Info, Model, Numbers, Output,
+        Passes, Task, predict,
     },
     param::{Params, Spec, Value, Values},
 };

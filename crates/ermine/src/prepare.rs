@@ -239,7 +239,7 @@ impl<'a> PreparedSource<'a> {
 
 impl Source for PreparedSource<'_> {
     fn shape(&self) -> Shape {
-        Shape { cols: self.preparation.outputs(), sparse: false, ..self.raw.shape() }
+        Shape { cols: self.preparation.outputs(), sparse: self.preparation.sparse, ..self.raw.shape() }
     }
 
     fn held(&self) -> Range<usize> {
@@ -247,27 +247,20 @@ impl Source for PreparedSource<'_> {
     }
 
     fn read<'b>(&'b self, rows: Range<usize>, buffers: &'b mut Buffers) -> Result<Batch<'b>> {
-        let width = self.preparation.outputs();
-        let mut prepared = vec![0.0; rows.len() * width];
-        {
-            let batch = self.raw.read(rows.clone(), buffers)?;
-            self.preparation.fill(&batch.x, &mut prepared, &mut vec![0.0; self.preparation.inputs()]);
-            // A source that lends keeps its target; one that copies has put it into the buffers already.
-            if let Some(whole) = self.raw.memory() {
-                let first = rows.start - self.held().start;
-                let batch = whole.slice(first..first + rows.len());
-                buffers.x = prepared;
-                return Ok(Batch { x: X::dense(&buffers.x, width)?, ..batch });
-            }
+        let prepared = self.preparation.apply(&self.raw.read(rows.clone(), buffers)?.x)?;
+        let x = buffers.made.insert(prepared).x();
+        // A source that lends keeps its target; one that copies has put it into the buffers.
+        if let Some(whole) = self.raw.memory() {
+            let first = rows.start - self.held().start;
+            return Ok(Batch { x, ..whole.slice(first..first + rows.len()) });
         }
-        buffers.x = prepared;
         let y = match self.raw.shape().target {
             crate::core::TargetKind::None => crate::Target::None,
             crate::core::TargetKind::Real(cols) => crate::Target::Real { values: &buffers.y, cols },
             crate::core::TargetKind::Class(classes) => crate::Target::Class { codes: &buffers.codes, classes },
         };
         let weights = self.raw.shape().weighted.then_some(&buffers.weights[..]);
-        Ok(Batch { x: X::dense(&buffers.x, width)?, y, weights, first: rows.start })
+        Ok(Batch { x, y, weights, first: rows.start })
     }
 
     fn features(&self) -> &[Feature] {

@@ -36,7 +36,7 @@ impl Saved {
         let unreadable = |error: serde_json::Error| PyValueError::new_err(error.to_string());
         let fail = |error: ermine::Error| failure(error, None);
         let model = model.get();
-        let mut header: ermine_app::fitted::Header = serde_json::from_str(header).map_err(unreadable)?;
+        let mut header: ermine_app::store::Header = serde_json::from_str(header).map_err(unreadable)?;
         header.params = values(params)?.into_iter().map(|(name, value)| (name, value.to_string())).collect();
         let log: FitLog = serde_json::from_str(log).map_err(unreadable)?;
         let copy = (model.entry.load)(&model.model.to_bytes()).map_err(fail)?;

@@ -10,7 +10,7 @@ use super::{
     same_classes,
 };
 use crate::{
-    Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Source, Task,
+    Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Shape, Source, Task,
     core::{
         param::{at_least, log},
         params, reduce,
@@ -38,6 +38,7 @@ impl Estimator for BernoulliNB {
 
     const INFO: Info = Info {
         resume: true,
+        word_counts: true,
         ..Info::new(
             "naive_bayes",
             Task::Classification,
@@ -45,6 +46,11 @@ impl Estimator for BernoulliNB {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (1e5 + 10.0 * n + n * p * (1.5 + 0.2 * classes) + 30.0 * p * classes)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
         self.finish(self.count(data, ctx)?)

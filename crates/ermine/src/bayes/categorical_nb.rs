@@ -10,7 +10,7 @@ use super::{
     posterior, same_classes,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         Batch, Reduce, kernel,
         model::Property,
@@ -48,6 +48,7 @@ impl Estimator for CategoricalNB {
         categories: true,
         non_negative: true,
         exceptions: &[(Property::AnyScale, "values are codes of categories, so that a column cannot be rescaled")],
+        not_compared: Some("it takes categories alone"),
         ..Info::new(
             "naive_bayes",
             Task::Classification,
@@ -55,6 +56,11 @@ impl Estimator for CategoricalNB {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (1e5 + n * p * (10.0 + 0.5 * classes))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CategoricalModel>> {
         let shape = data.shape();

@@ -6,7 +6,7 @@
 
 use super::{class_count, posterior, priors, same_classes};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         Batch, Reduce,
         data::Row,
@@ -40,6 +40,11 @@ impl Estimator for GaussianNB {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (8e4 + 10.0 * n + n * p * (1.5 + 0.3 * classes))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianNBModel>> {
         let shape = data.shape();

@@ -14,7 +14,7 @@ use super::{
     posterior, priors,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         choice, kernel,
         linalg::{Cholesky, Eigen, Svd},
@@ -61,6 +61,11 @@ impl Estimator for LinearDiscriminantAnalysis {
         "max_c ln p(c) + x' S^-1 m_c - m_c' S^-1 m_c / 2",
         Passes::One,
     );
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (6e4 + 20.0 * n + n * p * (2.0 + 0.1 * p + 0.3 * classes) + 0.5 * p.powi(3))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearDiscriminantModel>> {
         let (shape, name) = (data.shape(), "LinearDiscriminantAnalysis");

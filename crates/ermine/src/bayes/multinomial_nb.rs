@@ -10,7 +10,7 @@ use super::{
     same_classes,
 };
 use crate::{
-    Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Shape, Source, Task,
     core::{
         param::{at_least, log},
         params, reduce,
@@ -37,6 +37,7 @@ impl Estimator for MultinomialNB {
     const INFO: Info = Info {
         resume: true,
         non_negative: true,
+        word_counts: true,
         ..Info::new(
             "naive_bayes",
             Task::Classification,
@@ -44,6 +45,11 @@ impl Estimator for MultinomialNB {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (1e5 + 10.0 * n + n * p * (1.5 + 0.2 * classes) + 30.0 * p * classes)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
         self.finish(self.count(data, ctx)?)

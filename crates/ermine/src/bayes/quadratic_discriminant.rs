@@ -12,7 +12,7 @@ use super::{
     posterior, priors,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         kernel,
         param::{at_least, between},
@@ -44,6 +44,11 @@ impl Estimator for QuadraticDiscriminantAnalysis {
         "max_c ln p(c) - ln det S_c / 2 - (x - m_c)' S_c^-1 (x - m_c) / 2",
         Passes::One,
     );
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (6e4 + 40.0 * n + n * p * (2.0 + (0.1 + 0.05 * classes) * p) + 0.3 * classes * p.powi(3))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<QuadraticDiscriminantModel>> {
         let (shape, name) = (data.shape(), "QuadraticDiscriminantAnalysis");

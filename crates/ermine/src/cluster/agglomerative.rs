@@ -7,7 +7,8 @@
 
 use super::k_means::assign_nearest;
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Shape, Source,
+    Task, X,
     core::{
         choice, kernel,
         param::{at_least, linear},
@@ -60,6 +61,11 @@ impl Estimator for AgglomerativeClustering {
             Passes::Memory(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, _) = shape.sizes();
+        1e-9 * (2e5 + n * n * (20.0 + 0.1 * p))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AgglomerativeModel>> {
         let name = "AgglomerativeClustering";

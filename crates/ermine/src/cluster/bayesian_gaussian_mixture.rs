@@ -10,12 +10,13 @@
 //! stands outside it). `lower_bound_` is the bound in full, with its constants. The priors are of the size of the data unless given: arrays
 //! `mean_prior` and `covariance_prior`. The array `means_init` gives the means whose nearest rows make up the first components. Dense rows only.
 
+use super::gaussian_mixture::cost;
 use super::gaussian_mixture::{
     Covariance, Expect, GaussianMixture, Mixture, MixtureInit, Problem, Sums, check_components, mixture_attributes,
     predict_mixture,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         Reduce, choice, kernel,
         linalg::Cholesky,
@@ -86,6 +87,10 @@ impl Estimator for BayesianGaussianMixture {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, self.n_components, self.covariance_type, self.max_iter, self.n_init)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BayesianGaussianMixtureModel>> {
         check_components("BayesianGaussianMixture", self.n_components, data.shape().rows)?;

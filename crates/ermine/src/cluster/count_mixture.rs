@@ -8,7 +8,7 @@
 
 use super::k_means::{Init, KMeans};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         Batch, Reduce, choice, kernel,
         model::Property,
@@ -64,6 +64,12 @@ impl Estimator for CountMixture {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, _) = shape.sizes();
+        let passes = 40.0f64.min(self.max_iter as f64) * self.n_init as f64;
+        1e-9 * (4e5 + passes * n * self.n_components as f64 * (10.0 + p))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountMixtureModel>> {
         super::gaussian_mixture::check_components("CountMixture", self.n_components, data.shape().rows)?;

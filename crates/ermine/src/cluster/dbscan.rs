@@ -6,12 +6,13 @@
 //! and a new row is judged by the same rule, so that predicting the fitted rows gives their labels.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         param::{above, log},
         params,
     },
     engine::{
+        neighbours,
         neighbours::{Metric, Search},
         points::Points,
     },
@@ -47,6 +48,13 @@ impl Estimator for DBSCAN {
             Passes::Memory(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, _) = shape.sizes();
+        // The tree looks at few rows while columns are few; otherwise every row meets every other.
+        let near = if p <= neighbours::TREE_COLUMNS as f64 { n.min(8.0 * 1.3f64.powf(p) * n.powf(0.1)) } else { n };
+        1e-9 * (3e5 + 1.25 * n * near * (10.0 + 0.25 * p))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DBSCANModel>> {
         let batch = data.in_memory("DBSCAN", REASON)?;

@@ -9,7 +9,8 @@
 
 use super::k_means::{Init, KMeans, Starts, assign_nearest};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Shape, Source,
+    Task, X,
     core::{
         Batch, Reduce, choice,
         data::Dense,
@@ -86,6 +87,10 @@ impl Estimator for GaussianMixture {
         random: true,
         ..Info::new("mixture", Task::Density, "max sum_i ln sum_k pi_k N(x_i; m_k, S_k)", Passes::Many)
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, self.n_components, self.covariance_type, self.max_iter, self.n_init)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianMixtureModel>> {
         let shape = data.shape();
@@ -869,4 +874,17 @@ impl Model for GaussianMixtureModel {
         let (k, p) = (self.mixture.weights.len(), self.mixture.means.cols);
         Err(Error::shape("stored mixture", format!("{k} components of {p} columns"), self.mixture.covariances.len()))
     }
+}
+
+/// Nanoseconds of EM from `starts` starts with this many components: passes over all rows, each about every component.
+pub fn cost(shape: &Shape, components: usize, covariance: Covariance, max_iter: usize, starts: usize) -> f64 {
+    let (n, p, _) = shape.sizes();
+    let products = match covariance {
+        Covariance::Full => 0.25 * p,
+        Covariance::Tied => 0.15 * p,
+        Covariance::Diag | Covariance::Spherical => 0.0,
+    };
+    // One component is at its best after the first pass.
+    let passes = if components == 1 { 2.0 } else { 30.0f64.min(max_iter as f64) };
+    2e5 + starts as f64 * passes * components as f64 * n * (200.0 + p * (1.0 + products))
 }

@@ -11,7 +11,8 @@
 //! Not a global optimum: several starts are tried and the best is kept.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
+    X,
     core::{
         Batch, Reduce, Sweep, choice,
         ctx::Progress,
@@ -44,6 +45,17 @@ choice! {
     }
 }
 
+impl Starts {
+    /// Starts by number, or as many as `random` where the first centres are drawn at random.
+    pub fn count(self, init: Init, random: usize) -> usize {
+        match (self, init) {
+            (Starts::Number(starts), _) => starts,
+            (Starts::Auto, Init::PlusPlus) => 1,
+            (Starts::Auto, Init::Random) => random,
+        }
+    }
+}
+
 params! {
     /// Groups rows around k centres. Give the array `init` to start from centres of your own.
     pub struct KMeans {
@@ -69,6 +81,14 @@ impl Estimator for KMeans {
         ..Info::new("cluster", Task::Clustering, "min_c sum_i min_k ||x_i - c_k||^2", Passes::Many)
     };
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, _) = shape.sizes();
+        let (k, starts) = (self.n_clusters as f64, self.n_init.count(self.init, 10) as f64);
+        // More rows settle later; of later passes most rows are spared by their bounds.
+        let passes = (60.0 * (n / 2e4).powf(0.3)).min(self.max_iter as f64);
+        1e-9 * (2e5 + starts * n * k * (p + passes * (3.3 + 0.5 * p)))
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {
         let shape = data.shape();
         let k = self.n_clusters;
@@ -87,11 +107,7 @@ impl Estimator for KMeans {
             let found = format!("{} x {}", given.rows, given.cols);
             return Err(Error::shape("init", format!("{k} x {} centres", shape.cols), found));
         }
-        let starts = match (given, self.n_init, self.init) {
-            (Some(_), _, _) | (_, Starts::Auto, Init::PlusPlus) => 1,
-            (_, Starts::Auto, Init::Random) => 10,
-            (_, Starts::Number(starts), _) => starts,
-        };
+        let starts = if given.is_some() { 1 } else { self.n_init.count(self.init, 10) };
         let mut best: Option<Run> = None;
         for start in 0..starts {
             let centres = match given {

@@ -7,7 +7,7 @@
 
 use super::k_means::{Init, KMeans, KMeansModel, Starts, assign_nearest, label_all, rows_by_number};
 use crate::{
-    Certificate, Ctx, Data, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Passes, Result, Source, Task, X,
+    Certificate, Ctx, Data, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Passes, Result, Shape, Source, Task, X,
     core::{
         ctx::Progress,
         model::Property,
@@ -51,6 +51,13 @@ impl Estimator for MiniBatchKMeans {
         )],
         ..Info::new("cluster", Task::Clustering, "min_c sum_i min_k ||x_i - c_k||^2, by random batches", Passes::Many)
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, _) = shape.sizes();
+        let (k, batch) = (self.n_clusters as f64, (self.batch_size as f64).min(n));
+        let steps = 60.0f64.min(self.max_iter as f64 * n / batch);
+        1e-9 * (2e6 + n * k * (130.0 + 3.0 * p) + 0.1 * steps * batch * p * k)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {
         let shape = data.shape();
@@ -123,11 +130,7 @@ impl MiniBatchKMeans {
             }
             return Ok(given.clone());
         }
-        let starts = match (self.n_init, self.init) {
-            (Starts::Number(starts), _) => starts,
-            (Starts::Auto, Init::PlusPlus) => 1,
-            (Starts::Auto, Init::Random) => 3,
-        };
+        let starts = self.n_init.count(self.init, 3);
         let size = self.init_size.unwrap_or(3 * self.batch_size).max(3 * k).min(shape.rows);
         let mut best: Option<(f64, Matrix)> = None;
         for start in 0..starts as u64 {

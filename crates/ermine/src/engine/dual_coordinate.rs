@@ -8,7 +8,7 @@
 //!
 //! Each step touches one row (or column): O(stored values) a pass. The constant column makes the intercept part of the penalty.
 
-use crate::{Bound, Ctx, Halt, Result, X, core::rng::Stream};
+use crate::{Bound, Ctx, Halt, Result, Shape, X, core::rng::Stream};
 
 /// Rows with the constant appended to each, their costs and what they are to become.
 pub struct Rows<'a> {
@@ -320,4 +320,12 @@ pub fn sparse_weights(ctx: &Ctx, rows: &Rows, tol: f64, max_iter: usize, rng: &m
     }
     let (objective, bound) = proven.unwrap_or_else(|| prove(&w, &slack));
     Ok(Outcome { w, passes, halt, objective, bound })
+}
+
+/// Nanoseconds of a descent that goes on for a thousand passes if it may, as it often does. Rows are visited at random: once they are
+/// many, each comes from main memory.
+pub fn cost(shape: &Shape, max_iter: usize) -> f64 {
+    let (n, p, _) = shape.sizes();
+    let away = (n * p / 1e6).min(1.0);
+    1000.0f64.min(max_iter as f64) * n * (30.0 + 1.5 * p + away * (150.0 + 2.5 * p))
 }

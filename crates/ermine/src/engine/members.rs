@@ -1,7 +1,7 @@
 //! Fitted models inside a model: saved as the name of their entry and their bytes, loaded through the list.
 
 use crate::{
-    AnyModel, Ctx, Data, Entry, Error, Output, Result, Spec, Task, X,
+    AnyModel, Ctx, Data, Entry, Error, Output, Result, Shape, Spec, Task, X,
     core::{Batch, Feature, Target},
     engine::tree::first_largest,
     entry, make,
@@ -158,4 +158,9 @@ impl Part {
 /// Class with the largest share in each row.
 pub fn classes_of(shares: &[f64], classes: usize, out: &mut [f64]) {
     out.iter_mut().zip(shares.chunks_exact(classes)).for_each(|(out, row)| *out = first_largest(row) as f64);
+}
+
+/// Predicted seconds of a fit of a member; see [`crate::Estimator::cost`]. A spec that is refused costs nothing before it is.
+pub fn cost(spec: &Spec, shape: &Shape) -> f64 {
+    make(spec).map_or(0.0, |estimator| estimator.cost(shape))
 }

@@ -11,7 +11,7 @@ use super::{
     points::{Points, for_each_pair, products},
 };
 use crate::{
-    Error, Matrix, Result, X,
+    Error, Matrix, Result, Shape, X,
     core::{
         data::Row,
         kernel::{add_scaled, distance2, vectorised},
@@ -266,7 +266,7 @@ fn lost(epsilon: f64, cols: usize, size: f64) -> f64 {
 }
 
 /// A tree helps below this many columns.
-const TREE_COLUMNS: usize = 15;
+pub const TREE_COLUMNS: usize = 15;
 /// Queries and points of one tile.
 const QUERIES: usize = 128;
 const TILE: usize = 512;
@@ -573,4 +573,12 @@ fn single(row: Row, cols: usize) -> Points {
             Points::Sparse { starts: vec![0, values.len()], columns: columns.to_vec(), values: values.to_vec(), cols }
         }
     }
+}
+
+/// Nanoseconds of looking for the neighbours of this share of the rows among all of them. The tree helps while columns are few;
+/// with each column more of it has to be looked at, up to all.
+pub fn cost(shape: &Shape, share: f64) -> f64 {
+    let (n, p, _) = shape.sizes();
+    let visited = if p <= TREE_COLUMNS as f64 { n.min(40.0 * 1.8f64.powf(p) * n.powf(0.1)) } else { n };
+    2e4 + 20.0 * n * p + share * n * visited * (0.5 + 0.1 * p)
 }

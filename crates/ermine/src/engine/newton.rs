@@ -20,7 +20,7 @@ use super::{
     loss::PointLoss,
 };
 use crate::{
-    Bound, Certificate, Ctx, Error, FitLog, Halt, Matrix, Result, Source,
+    Bound, Certificate, Ctx, Error, FitLog, Halt, Matrix, Result, Shape, Source,
     core::{
         Batch, Reduce, Target,
         ctx::Progress,
@@ -755,4 +755,11 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
         left.bend2 += right.bend2;
         kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
     }
+}
+
+/// Nanoseconds of a minimum with one score a row: so many Newton passes, or ten times as many of L-BFGS where columns are many.
+pub fn cost(shape: &Shape, passes: usize) -> f64 {
+    let (n, p, _) = shape.sizes();
+    let few = p.min(NEWTON_COLUMNS as f64);
+    1.2e5 + 30.0 * n + passes as f64 * (n * p * (4.0 + 0.04 * few) + 0.05 * few.powi(3))
 }

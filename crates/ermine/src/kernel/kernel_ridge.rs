@@ -6,7 +6,8 @@
 
 use super::{Expansion, support::resolve};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
+    Task, X,
     core::{
         Batch,
         linalg::{Eigen, View, multiply},
@@ -52,6 +53,8 @@ impl Estimator for KernelRidge {
         multi_target: true,
         scale: true,
         random: true,
+        flexibility: Flexibility::Kernel,
+        not_compared: Some("it has no intercept, and SVR is as flexible"),
         ..Info::new(
             "kernel_ridge",
             Task::Regression,
@@ -59,6 +62,12 @@ impl Estimator for KernelRidge {
             Passes::Memory(WHY_MEMORY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, targets) = shape.sizes();
+        let landmarks = self.n_components.map_or(n, |count| n.min(count as f64));
+        1e-9 * (3e4 + n * landmarks * (2.0 + 0.2 * p + targets) + 0.1 * n * landmarks * landmarks)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KernelRegressor>> {
         let batch = data.in_memory("KernelRidge", WHY_MEMORY)?;
@@ -83,11 +92,9 @@ impl Estimator for KernelRidge {
 pub fn gram(ctx: &Ctx, batch: &Batch, kernel: &Kernel, rows: &[usize]) -> Result<Matrix> {
     let n = rows.len();
     if n.saturating_mul(n) > MOST {
-        return Err(Error::NeedsMemory {
-            model: "the Gram matrix".into(),
-            reason: format!("{n} x {n} kernel values take {:.0} GB", (n as f64).powi(2) * 8e-9),
-        }
-        .hint("use n_components, Nystroem or a sample of the rows"));
+        let size = (n as f64).powi(2) * 8e-9;
+        return Err(Error::Data(format!("the kernel matrix of {n} x {n} values would take {size:.0} GB of memory"))
+            .hint("use n_components, Nystroem or a sample of the rows"));
     }
     let points = Points::take(&batch.x, rows.iter().copied());
     let ids: &[usize] = if kernel.is_precomputed() { rows } else { &[] };

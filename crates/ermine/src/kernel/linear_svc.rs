@@ -4,13 +4,14 @@
 //! As in LIBLINEAR and scikit-learn the intercept is the weight of an appended column of value `intercept_scaling`, and therefore
 //! penalised with the rest: b = intercept_scaling w_0. A larger scaling lessens that; SVC(kernel="linear") leaves b free.
 //!
-//! Method. Squared hinge, L2 penalty, up to some hundred columns: Newton's on the primal (Keerthi and DeCoste 2005), each pass one sum of
-//! loss, gradient and the Hessian of the rows inside the margin: any size of data, a handful of passes. Otherwise coordinate
-//! descent ([`dual_coordinate`]), which needs the rows in memory.
+//! Method. Squared hinge, L2 penalty: Newton's on the primal (Keerthi and DeCoste 2005), each pass one sum of loss, gradient and the
+//! Hessian of the rows inside the margin: any size of data, a handful of passes. With more than some hundred columns the step comes
+//! from conjugate gradients, a pass for each product with the Hessian, and no tighter than it needs to be (Dembo, Eisenstat and
+//! Steihaug 1982). The plain hinge and the penalty ||w||_1 go by coordinate descent ([`dual_coordinate`]), which needs the rows in memory.
 
 use crate::{
-    Array, Bound, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Source, Task,
-    X,
+    Array, Bound, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
+    Task, X,
     core::{
         Batch, Reduce, TargetKind, choice,
         ctx::Progress,
@@ -67,6 +68,8 @@ params! {
     }
 }
 
+const WHY_MEMORY: &str = "coordinate descent goes back to any row";
+
 /// Above this many columns a Hessian costs more than it saves.
 const NEWTON_COLUMNS: usize = 500;
 
@@ -84,6 +87,24 @@ impl Estimator for LinearSVC {
         )
     };
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        let machines = if classes > 2.0 { classes } else { 1.0 };
+        let most = self.max_iter as f64;
+        let one = if self.is_smooth() {
+            // Beyond some hundred columns conjugate gradients take the place of the Hessian.
+            let few = p.min(NEWTON_COLUMNS as f64);
+            8.0f64.min(most) * (n * p * (3.0 + 0.06 * few) + 0.2 * few.powi(3))
+        } else {
+            dual_coordinate::cost(shape, self.max_iter)
+        };
+        1e-9 * (1.5e5 + machines * one)
+    }
+
+    fn passes(&self) -> Passes {
+        if self.is_smooth() { Passes::Many } else { Passes::Memory(WHY_MEMORY) }
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearClassifier>> {
         let shape = data.shape();
         let TargetKind::Class(classes) = shape.target else {
@@ -96,11 +117,10 @@ impl Estimator for LinearSVC {
         }
         // One machine separates two classes; more have one each.
         let targets: Vec<u32> = if classes == 2 { vec![1] } else { (0..classes as u32).collect() };
-        let newton = self.penalty == Penalty::L2 && self.loss == Loss::SquaredHinge && shape.cols <= NEWTON_COLUMNS;
-        let solved: Vec<Solved> = if newton {
+        let solved: Vec<Solved> = if self.is_smooth() {
             targets.iter().map(|&class| self.newton(data, ctx, class)).collect::<Result<_>>()?
         } else {
-            let batch = data.in_memory("LinearSVC", "coordinate descent goes back to any row")?;
+            let batch = data.in_memory("LinearSVC", WHY_MEMORY)?;
             ctx.check()?;
             batch.x.check_finite(batch.first)?;
             ctx.map(targets.len(), |i| self.coordinates(ctx, &batch, targets[i]))?
@@ -132,6 +152,11 @@ struct Solved {
 }
 
 impl LinearSVC {
+    /// Whether the objective has a gradient, so that Newton's method applies.
+    fn is_smooth(&self) -> bool {
+        self.penalty == Penalty::L2 && self.loss == Loss::SquaredHinge
+    }
+
     fn constant(&self) -> f64 {
         if self.fit_intercept { self.intercept_scaling } else { 0.0 }
     }
@@ -163,30 +188,42 @@ impl LinearSVC {
 
     fn newton(&self, data: &dyn Source, ctx: &Ctx, class: u32) -> Result<Solved> {
         let p = data.shape().cols;
-        let at = |w: &[f64], hessian: bool| -> Result<Sums> {
+        let hessian = p <= NEWTON_COLUMNS;
+        let at = |w: &[f64]| -> Result<Sums> {
             let mut sums = reduce(ctx, data, &Margin { w, class, constant: self.constant(), hessian })?;
             sums.loss = self.C * sums.loss + 0.5 * dot(w, w);
             sums.gradient.iter_mut().zip(w).for_each(|(g, w)| *g = 2.0 * self.C * *g + w);
             Ok(sums)
         };
         let mut w = vec![0.0; p + 1];
-        let mut here = at(&w, true)?;
+        let mut here = at(&w)?;
         let overflow =
             |sums: &Sums| !sums.loss.is_finite() || !all_finite(&sums.gradient) || !all_finite(&sums.hessian);
         if overflow(&here) {
             return Err(Error::Data("LinearSVC: squares of the values overflow".into())
                 .hint("bring the columns to a common scale"));
         }
-        // The penalty has curvature one in every direction: |g|^2 / 2 is the duality gap. Newton's steps are exact once the rows inside the margin
-        // are found, so it is worth going further than asked.
+        // The penalty has curvature one in every direction: |g|^2 / 2 is the duality gap. Newton's steps are exact once the rows
+        // inside the margin are found, so it is worth going further than asked.
         let prove = |here: &Sums| Bound::new(0.5 * dot(&here.gradient, &here.gradient), self.tol, here.loss, here.loss);
+        let first = prove(&here).gap;
         let (mut path, mut halt) = (vec![here.loss], Halt::MaxIter);
         while path.len() <= self.max_iter {
             let bound = prove(&here);
             if bound.gap <= 1e-10 * bound.tolerance {
                 break;
             }
-            let Some(step) = newton_step(&here, p + 1, 2.0 * self.C) else {
+            let step = if hessian {
+                newton_step(&here, p + 1, 2.0 * self.C)
+            } else {
+                // The closer to the optimum, the more digits: steps stay better than linear and cost no more than they bring.
+                let share = (bound.gap / first).powf(0.25).min(0.5);
+                Some(truncated_step(&here.gradient, share, |v| {
+                    let product = reduce(ctx, data, &Curvature { w: &w, v, class, constant: self.constant() })?;
+                    Ok(v.iter().zip(&product).map(|(v, hv)| v + 2.0 * self.C * hv).collect())
+                })?)
+            };
+            let Some(step) = step.filter(|step| all_finite(step)) else {
                 halt = Halt::Rounding;
                 break;
             };
@@ -194,7 +231,7 @@ impl LinearSVC {
             let mut length = 1.0;
             let next = loop {
                 let moved: Vec<f64> = w.iter().zip(&step).map(|(w, d)| w + length * d).collect();
-                let there = at(&moved, true)?;
+                let there = at(&moved)?;
                 if there.loss <= here.loss + 1e-4 * length * slope {
                     break Some((moved, there));
                 }
@@ -232,6 +269,67 @@ fn newton_step(sums: &Sums, n: usize, scale: f64) -> Option<Vec<f64>> {
         ridge = (ridge * 10.0f64).max(1e-12);
     }
     None
+}
+
+/// Solves A d = -g by conjugate gradients, given products with A, until `share` of the residual is left.
+fn truncated_step(gradient: &[f64], share: f64, times: impl Fn(&[f64]) -> Result<Vec<f64>>) -> Result<Vec<f64>> {
+    let mut step = vec![0.0; gradient.len()];
+    let mut residual: Vec<f64> = gradient.iter().map(|g| -g).collect();
+    let mut direction = residual.clone();
+    let mut square = dot(&residual, &residual);
+    let enough = square * share * share;
+    for _ in 0..gradient.len() {
+        if square <= enough {
+            break;
+        }
+        let product = times(&direction)?;
+        let length = square / dot(&direction, &product);
+        add_scaled(length, &direction, &mut step);
+        add_scaled(-length, &product, &mut residual);
+        let next = dot(&residual, &residual);
+        let turn = next / square;
+        direction.iter_mut().zip(&residual).for_each(|(d, r)| *d = r + turn * *d);
+        square = next;
+    }
+    Ok(step)
+}
+
+/// The curvature at `w` times `v`: `sum x (x.v)` over the rows inside the margin.
+struct Curvature<'a> {
+    w: &'a [f64],
+    v: &'a [f64],
+    class: u32,
+    constant: f64,
+}
+
+impl Reduce for Curvature<'_> {
+    type Stat = Vec<f64>;
+
+    fn zero(&self) -> Vec<f64> {
+        vec![0.0; self.w.len()]
+    }
+
+    fn add(&self, stat: &mut Vec<f64>, batch: &Batch) -> Result<()> {
+        let (p, rows) = (batch.x.cols(), batch.rows());
+        let (mut scores, mut along) = (vec![0.0; rows], vec![0.0; rows]);
+        batch.x.times_vector(&self.w[..p], &mut scores);
+        batch.x.times_vector(&self.v[..p], &mut along);
+        let codes = batch.y.codes();
+        let mut constant = 0.0;
+        for i in 0..rows {
+            let y = if codes[i] == self.class { 1.0 } else { -1.0 };
+            let inside = 1.0 - y * (scores[i] + self.constant * self.w[p]) > 0.0;
+            along[i] = if inside { batch.weight(i) * (along[i] + self.constant * self.v[p]) } else { 0.0 };
+            constant += along[i];
+        }
+        batch.x.add_transposed_vector(&along, &mut stat[..p]);
+        stat[p] += constant * self.constant;
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
+        add_scaled(1.0, &right, left);
+    }
 }
 
 /// Loss, gradient and curvature of one class against the rest.

@@ -4,7 +4,7 @@
 //! the rest; SVR(kernel="linear") leaves it free. Solved by dual coordinate descent ([`dual_coordinate`]).
 
 use crate::{
-    Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Shape, Source, Task,
     core::{
         choice,
         model::Property,
@@ -60,6 +60,7 @@ impl Estimator for LinearSVR {
             Property::WeightIsRepetition,
             "the optimum is reached within tol along a path that depends on the rows",
         )],
+        target_units: &["C", "epsilon"],
         ..Info::new(
             "svm",
             Task::Regression,
@@ -67,6 +68,10 @@ impl Estimator for LinearSVR {
             Passes::Memory(WHY_MEMORY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * (1e5 + dual_coordinate::cost(shape, self.max_iter))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         let batch = data.in_memory("LinearSVR", WHY_MEMORY)?;

@@ -4,11 +4,12 @@
 //! nu bounds the share of margin errors from above and that of support vectors from below (Schölkopf et al. 2000). The dual has one
 //! more constraint than SVC's, which becomes a second group of variables for the same solver.
 
+use super::support::cost;
 use super::support::{
     AS_FAR_AS_TOL, Common, DecisionShape, Machine, SupportClassifier, Task as Pair, WHY_MEMORY, fit_pairs,
 };
 use crate::{
-    Ctx, Error, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Error, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         model::Property,
         param::{above, above_to, any, at_least, linear, log},
@@ -56,6 +57,8 @@ impl Estimator for NuSVC {
     const INFO: Info = Info {
         scale: true,
         exceptions: &[(Property::WeightIsRepetition, AS_FAR_AS_TOL)],
+        flexibility: Flexibility::Kernel,
+        not_compared: Some("SVC has the same solutions"),
         ..Info::new(
             "svm",
             Task::Classification,
@@ -63,6 +66,11 @@ impl Estimator for NuSVC {
             Passes::Memory(WHY_MEMORY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // Probabilities come from five folds more.
+        1e-9 * cost(shape, if self.probability { 5.0 } else { 1.0 })
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportClassifier>> {
         let common = Common {

@@ -6,11 +6,11 @@
 
 use super::{
     SupportRegressor,
-    support::{AS_FAR_AS_TOL, Common, WHY_MEMORY},
+    support::{AS_FAR_AS_TOL, Common, WHY_MEMORY, cost},
     svr::fit_tube,
 };
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         model::Property,
         param::{above, above_to, any, at_least, linear, log},
@@ -54,6 +54,9 @@ impl Estimator for NuSVR {
     const INFO: Info = Info {
         scale: true,
         exceptions: &[(Property::WeightIsRepetition, AS_FAR_AS_TOL)],
+        target_units: &["C"],
+        flexibility: Flexibility::Kernel,
+        not_compared: Some("SVR has the same solutions"),
         ..Info::new(
             "svm",
             Task::Regression,
@@ -61,6 +64,10 @@ impl Estimator for NuSVR {
             Passes::Memory(WHY_MEMORY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, 2.5)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {
         let common = Common {

@@ -5,11 +5,12 @@
 
 use super::{
     Expansion,
-    support::{AS_FAR_AS_TOL, Common, WHY_MEMORY, story},
+    support::{AS_FAR_AS_TOL, Common, WHY_MEMORY, cost, story},
     svr::machine_attributes,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, Flexibility, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
+    X,
     core::{
         model::Property,
         param::{above, above_to, any, at_least, linear, log},
@@ -53,6 +54,7 @@ impl Estimator for OneClassSVM {
     const INFO: Info = Info {
         scale: true,
         exceptions: &[(Property::WeightIsRepetition, AS_FAR_AS_TOL)],
+        flexibility: Flexibility::Kernel,
         ..Info::new(
             "svm",
             Task::Density,
@@ -60,6 +62,10 @@ impl Estimator for OneClassSVM {
             Passes::Memory(WHY_MEMORY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, 1.0)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<OneClassModel>> {
         let common = Common {

@@ -2,7 +2,7 @@
 
 use super::Expansion;
 use crate::{
-    Array, Bound, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, Result, Source, X,
+    Array, Bound, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, Result, Shape, Source, X,
     core::{Batch, choice, kernel::sigmoid, rng::key},
     engine::{
         gram::Gram,
@@ -498,4 +498,13 @@ impl Model for SupportClassifier {
             && self.platt.as_ref().is_none_or(|platt| platt.len() == pairs);
         if fits { Ok(()) } else { Err(Error::Data("the stored machines do not fit the classes".into())) }
     }
+}
+
+/// Nanoseconds of machines on these rows: about as many rows of the kernel matrix as there are support vectors, a share of all.
+/// `factor` says how much more a machine takes than one for two classes.
+pub fn cost(shape: &Shape, factor: f64) -> f64 {
+    let (n, p, classes) = shape.sizes();
+    // A machine for each pair of classes sees the rows of the two.
+    let machines = if classes > 2.0 { 2.0 * (classes - 1.0) / classes } else { 1.0 };
+    3e5 + machines * factor * n * n * (8.0 + 0.16 * p)
 }

@@ -8,11 +8,12 @@
 //!
 //! Cost between O(n^2 d) and O(n^3 d). Not for millions of rows: LinearSVC, or Nystroem in front of it, is.
 
+use super::support::cost;
 use super::support::{
     AS_FAR_AS_TOL, Common, DecisionShape, Machine, SupportClassifier, Task as Pair, WHY_MEMORY, fit_pairs,
 };
 use crate::{
-    Bound, Ctx, Error, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Bound, Ctx, Error, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         model::Property,
         param::{above, above_to, any, at_least, log},
@@ -60,6 +61,7 @@ impl Estimator for SVC {
     const INFO: Info = Info {
         scale: true,
         exceptions: &[(Property::WeightIsRepetition, AS_FAR_AS_TOL)],
+        flexibility: Flexibility::Kernel,
         ..Info::new(
             "svm",
             Task::Classification,
@@ -67,6 +69,11 @@ impl Estimator for SVC {
             Passes::Memory(WHY_MEMORY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // Probabilities come from five folds more.
+        1e-9 * cost(shape, if self.probability { 5.0 } else { 1.0 })
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportClassifier>> {
         let common = Common {

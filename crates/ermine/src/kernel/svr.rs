@@ -5,10 +5,11 @@
 
 use super::{
     Expansion,
-    support::{AS_FAR_AS_TOL, Common, WHY_MEMORY, story},
+    support::{AS_FAR_AS_TOL, Common, WHY_MEMORY, cost, story},
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, Flexibility, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
+    X,
     core::{
         Batch,
         model::Property,
@@ -55,6 +56,8 @@ impl Estimator for SVR {
     const INFO: Info = Info {
         scale: true,
         exceptions: &[(Property::WeightIsRepetition, AS_FAR_AS_TOL)],
+        target_units: &["C", "epsilon"],
+        flexibility: Flexibility::Kernel,
         ..Info::new(
             "svm",
             Task::Regression,
@@ -62,6 +65,10 @@ impl Estimator for SVR {
             Passes::Memory(WHY_MEMORY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, 2.5)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {
         let common = Common {

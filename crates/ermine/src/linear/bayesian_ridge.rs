@@ -8,7 +8,8 @@
 
 use super::{LinearModel, model::scores};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
+    X,
     core::{
         kernel,
         linalg::Eigen,
@@ -16,6 +17,7 @@ use crate::{
         params, reduce,
         stats::CrossProducts,
     },
+    engine::least_squares,
 };
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +70,11 @@ impl Estimator for BayesianRidge {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, _) = shape.sizes();
+        1e-9 * (least_squares::cost(shape) + 0.6 * p.powi(3) + n * p)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BayesianRidgeModel>> {
         let p = data.shape().cols;

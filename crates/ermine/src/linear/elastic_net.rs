@@ -3,11 +3,11 @@
 //! [`coordinate`](crate::engine::coordinate).
 
 use super::{
-    LinearModel,
+    LinearModel, net,
     net::{Alphas, Net, Path},
 };
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, at_least, between, linear, log},
         params,
@@ -57,6 +57,7 @@ impl Estimator for ElasticNet {
     const INFO: Info = Info {
         multi_target: true,
         scale: true,
+        not_compared: Some("ElasticNetCV chooses its penalties"),
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -64,6 +65,10 @@ impl Estimator for ElasticNet {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * net::cost(shape, 1.0)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         self.net().fit(self.alpha, data, ctx)

@@ -1,9 +1,12 @@
 //! The elastic net with strength and mix chosen by cross-validation over contiguous folds, then fitted on all rows; see
 //! [`LassoCV`](super::LassoCV) for the cost.
 
-use super::net::{Alphas, ChosenModel, Net, choose};
+use super::{
+    net,
+    net::{Alphas, ChosenModel, Net, choose},
+};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, above_to, at_least, within},
         params,
@@ -48,6 +51,11 @@ impl Estimator for ElasticNetCV {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let paths = (self.cv * self.l1_ratio.len() + 1) as f64;
+        1e-9 * net::cost(shape, paths * self.alphas.count() as f64)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
         let net = Net {

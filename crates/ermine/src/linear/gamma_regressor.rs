@@ -3,12 +3,15 @@
 
 use super::glm::{Glm, GlmModel};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Domain, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, at_least, log},
         params,
     },
-    engine::family::{Family, Link},
+    engine::{
+        family::{Family, Link},
+        newton,
+    },
 };
 
 params! {
@@ -30,7 +33,8 @@ impl Estimator for GammaRegressor {
 
     const INFO: Info = Info {
         scale: true,
-        positive_target: true,
+        target: Domain::Positive,
+        not_compared: Some("ask for it by name: its family is a choice"),
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -38,6 +42,10 @@ impl Estimator for GammaRegressor {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * newton::cost(shape, self.max_iter.min(5))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
         let glm = Glm {

@@ -14,7 +14,7 @@
 use super::{LinearModel, model::scores, net::RowProducts};
 use crate::{
     Array, Bound, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Numbers, Output, Passes, Result,
-    Source, Task, X,
+    Shape, Source, Task, X,
     core::{
         Batch, Reduce, Sweep,
         ctx::Progress,
@@ -23,7 +23,7 @@ use crate::{
         param::{above, at_least, log},
         params, reduce, sweep,
     },
-    engine::newton::centred,
+    engine::{least_squares, newton::centred},
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,11 @@ impl Estimator for HuberRegressor {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // A handful of Newton passes, each as much as a fit of least squares.
+        1e-9 * 7.0f64.min(self.max_iter as f64) * least_squares::cost(shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<HuberModel>> {
         let shape = data.shape();

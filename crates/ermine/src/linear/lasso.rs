@@ -3,11 +3,11 @@
 //! [`coordinate`](crate::engine::coordinate).
 
 use super::{
-    LinearModel,
+    LinearModel, net,
     net::{Alphas, Net, Path},
 };
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, at_least, log},
         params,
@@ -55,6 +55,7 @@ impl Estimator for Lasso {
     const INFO: Info = Info {
         multi_target: true,
         scale: true,
+        not_compared: Some("LassoCV chooses its penalty"),
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -62,6 +63,10 @@ impl Estimator for Lasso {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * net::cost(shape, 1.0)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         self.net().fit(self.alpha, data, ctx)

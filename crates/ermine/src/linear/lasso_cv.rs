@@ -1,9 +1,12 @@
 //! The lasso with its strength chosen by cross-validation over contiguous folds, then fitted on all rows. With up to a few
 //! thousand columns one pass over the rows gives the moments of every fold, and every path and error follows from them.
 
-use super::net::{Alphas, ChosenModel, Net, choose};
+use super::{
+    net,
+    net::{Alphas, ChosenModel, Net, choose},
+};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, at_least, within},
         params,
@@ -46,6 +49,10 @@ impl Estimator for LassoCV {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * net::cost(shape, (self.cv + 1) as f64 * self.alphas.count() as f64)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
         let net = Net {

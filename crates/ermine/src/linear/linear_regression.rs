@@ -2,7 +2,7 @@
 
 use super::LinearModel;
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::params,
     engine::{least_squares, non_negative},
 };
@@ -26,6 +26,10 @@ impl Estimator for LinearRegression {
         reference_level: true,
         ..Info::new("linear_model", Task::Regression, "min_{w,b} sum_i (y_i - w.x_i - b)^2", Passes::One)
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * least_squares::cost(shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         let fit = if self.positive { non_negative::fit } else { least_squares::fit };

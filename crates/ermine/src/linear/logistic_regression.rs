@@ -11,8 +11,8 @@
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
-    Array, Bound, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Source, Task,
-    X,
+    Array, Bound, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
+    Task, X,
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
@@ -24,7 +24,7 @@ use crate::{
     engine::{
         lbfgs::{self, Objective, Options, largest},
         loss::Logistic,
-        newton::{Minimum, Proof, Scores},
+        newton::{self, Minimum, Proof, Scores},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,15 @@ impl Estimator for LogisticRegression {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        if classes <= 2.0 {
+            return 1e-9 * newton::cost(shape, self.max_iter.min(5));
+        }
+        // L-BFGS, loss and gradient of all classes in each pass.
+        1e-9 * (1.2e5 + 60.0f64.min(self.max_iter as f64) * n * classes * (10.0 + p))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticModel>> {
         Prepared::new(data, ctx)?.fit(self, None)
@@ -417,7 +426,7 @@ impl Reduce for Slopes<'_> {
                         *s += shift;
                     }
                     let own = s[y];
-                    loss += c * (softmax(s) - own);
+                    loss += c * (kernel::softmax(s) - own);
                     s.iter_mut().for_each(|r| *r *= c);
                     s[y] -= c;
                     for (total, r) in totals.iter_mut().zip(&*s) {
@@ -436,19 +445,6 @@ impl Reduce for Slopes<'_> {
         left.loss += right.loss;
         kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
     }
-}
-
-/// Turns scores into probabilities and returns ln sum e^s.
-#[inline(always)]
-pub fn softmax(scores: &mut [f64]) -> f64 {
-    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for s in scores.iter_mut() {
-        *s = kernel::exp(*s - top);
-        sum += *s;
-    }
-    scores.iter_mut().for_each(|s| *s /= sum);
-    top + sum.ln()
 }
 
 /// Linear scores turned into probabilities.
@@ -490,7 +486,7 @@ impl Model for LogisticModel {
                         out[0] = kernel::sigmoid(-s[0]);
                     } else {
                         out.copy_from_slice(s);
-                        softmax(out);
+                        kernel::softmax(out);
                     }
                 }
             }

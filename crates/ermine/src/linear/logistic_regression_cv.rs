@@ -7,9 +7,9 @@
 
 use super::{LogisticModel, LogisticRegression, logistic_regression::Prepared, net::Alphas};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Feature, Reduce, Shape, Sweep,
+        Batch, Feature, Reduce, Sweep,
         ctx::Progress,
         model::Property,
         param::{above, at_least, between},
@@ -59,6 +59,7 @@ impl Estimator for LogisticRegressionCV {
             Property::WeightIsRepetition,
             "folds are cut by row number, so that repeated rows are other folds",
         )],
+        not_compared: Some("the search tunes LogisticRegression"),
         ..Info::new(
             "linear_model",
             Task::Classification,
@@ -66,6 +67,13 @@ impl Estimator for LogisticRegressionCV {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let one = LogisticRegression { max_iter: self.max_iter, ..Default::default() };
+        // Each strength starts from the one before.
+        let fits = 0.5 * (self.cv * self.Cs.count() * self.l1_ratios.len()) as f64 + 1.0;
+        fits * Estimator::cost(&one, shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticCvModel>> {
         let mut cs = match &self.Cs {

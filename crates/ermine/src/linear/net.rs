@@ -5,7 +5,7 @@
 
 use super::LinearModel;
 use crate::{
-    Bound, Ctx, Error, Fit, FitLog, Matrix, Result, Source,
+    Bound, Ctx, Error, Fit, FitLog, Matrix, Result, Shape, Source,
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
@@ -43,6 +43,15 @@ const MANY: usize = 4096;
 pub enum Alphas {
     Count(usize),
     List(Vec<f64>),
+}
+
+impl Alphas {
+    pub fn count(&self) -> usize {
+        match self {
+            Alphas::Count(count) => *count,
+            Alphas::List(list) => list.len(),
+        }
+    }
 }
 
 impl Field for Alphas {
@@ -457,4 +466,10 @@ pub fn choose(
     };
     let Fit { model: linear, log, rows } = Net { l1_ratio, ..*net }.fit(alpha, data, ctx)?;
     Ok(Fit { model: ChosenModel { linear, alpha, l1_ratio, alphas, mse_path }, log, rows })
+}
+
+/// Nanoseconds of paths with this many strengths in all: products once, then sweeps over the columns that are not zero.
+pub fn cost(shape: &Shape, strengths: f64) -> f64 {
+    let (n, p, targets) = shape.sizes();
+    8e4 + n * p * (3.0 + 0.09 * p.min(MANY as f64)) + strengths * targets * (2e3 + 10.0 * p * p.min(n))
 }

@@ -6,11 +6,11 @@
 //! `resume` is a partial fit: one pass.
 
 use super::{
-    sgd::{SgdModel, descend},
+    sgd::{SgdModel, cost, descend},
     sgd_regressor::mix,
 };
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         model::Property,
         param::{above, at_least, between, log, within},
@@ -85,6 +85,7 @@ impl Estimator for Perceptron {
             Property::WeightIsRepetition,
             "a row twice is two chances of a mistake, a weight of two is one",
         )],
+        not_compared: Some("LinearSVC is the same with a margin"),
         ..Info::new(
             "linear_model",
             Task::Classification,
@@ -92,6 +93,10 @@ impl Estimator for Perceptron {
             Passes::Memory("rows are visited one at a time in random order"),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, 15, self.max_iter)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "Perceptron", None, self.max_iter, data, ctx)

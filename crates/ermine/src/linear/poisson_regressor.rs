@@ -3,12 +3,15 @@
 
 use super::glm::{Glm, GlmModel};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Domain, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, at_least, log},
         params,
     },
-    engine::family::{Family, Link},
+    engine::{
+        family::{Family, Link},
+        newton,
+    },
 };
 
 params! {
@@ -30,7 +33,7 @@ impl Estimator for PoissonRegressor {
 
     const INFO: Info = Info {
         scale: true,
-        positive_target: true,
+        target: Domain::Count,
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -38,6 +41,10 @@ impl Estimator for PoissonRegressor {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * newton::cost(shape, self.max_iter.min(5))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
         let glm = Glm {

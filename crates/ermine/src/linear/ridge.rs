@@ -3,7 +3,7 @@
 
 use super::LinearModel;
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{at_least, log},
         params,
@@ -29,6 +29,7 @@ impl Estimator for Ridge {
     const INFO: Info = Info {
         multi_target: true,
         scale: true,
+        not_compared: Some("RidgeCV chooses its penalty"),
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -36,6 +37,10 @@ impl Estimator for Ridge {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * least_squares::cost(shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         let fit = if self.positive { non_negative::fit } else { least_squares::fit };

@@ -12,9 +12,9 @@
 
 use super::{LinearModel, net::RowProducts};
 use crate::{
-    Array, Ctx, Data, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Data, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Reduce, Shape, TargetKind,
+        Batch, Reduce, TargetKind,
         ctx::Progress,
         kernel,
         linalg::{self, Eigen},
@@ -67,6 +67,17 @@ impl Estimator for RidgeCV {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, targets) = shape.sizes();
+        let (least, alphas) = (n.min(p), self.alphas.len() as f64);
+        // An eigendecomposition, and each row in its directions for every strength; or a small system for each fold and strength.
+        let choose = match self.cv {
+            None => 0.5 * least.powi(3) + n * (60.0 + least * (0.15 * least + targets * alphas)),
+            Some(folds) => (folds as f64 + 1.0) * alphas * (1e4 + 0.5 * least.powi(3)),
+        };
+        1e-9 * (least_squares::cost(shape) + choose)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RidgeCvModel>> {
         let shape = data.shape();

@@ -2,7 +2,7 @@
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
-    Array, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, Passes, Result, Source, X,
+    Array, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, Passes, Result, Shape, Source, X,
     core::{
         TargetKind,
         ctx::together,
@@ -229,4 +229,12 @@ impl Model for SgdModel {
         }
         Ok(())
     }
+}
+
+/// Nanoseconds of a descent for each class over so many epochs as it usually takes to its tolerance, more where an epoch has few rows.
+pub fn cost(shape: &Shape, epochs: usize, max_iter: usize) -> f64 {
+    let (n, p, classes) = shape.sizes();
+    let descents = if classes > 2.0 { classes } else { 1.0 };
+    let epochs = (epochs as f64 + 1e4 / n).min(max_iter as f64);
+    1e5 + epochs * descents * n * (10.0 + p)
 }

@@ -3,11 +3,11 @@
 //! in [`sgd`](crate::engine::sgd). `resume` is a partial fit: one pass.
 
 use super::{
-    sgd::{SgdModel, WHY, descend, passes},
+    sgd::{SgdModel, WHY, cost, descend, passes},
     sgd_regressor::mix,
 };
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         choice,
         model::Property,
@@ -113,6 +113,7 @@ impl Estimator for SGDClassifier {
         scale: true,
         random: true,
         exceptions: &[(Property::WeightIsRepetition, "a row twice is two steps, a weight of two is one longer step")],
+        not_compared: Some("LogisticRegression and LinearSVC reach the optimum that it approaches"),
         ..Info::new(
             "linear_model",
             Task::Classification,
@@ -120,6 +121,10 @@ impl Estimator for SGDClassifier {
             Passes::Memory(WHY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, 70, self.max_iter)
+    }
 
     fn passes(&self) -> Passes {
         passes(self.batch_size)

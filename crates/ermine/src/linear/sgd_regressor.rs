@@ -1,9 +1,9 @@
 //! Linear regression by stochastic gradients: squared, Huber and epsilon-insensitive losses with an L2, L1 or mixed penalty. The
 //! work, and what is promised for badly scaled columns, is in [`sgd`](crate::engine::sgd). `resume` is a partial fit: one pass.
 
-use super::sgd::{SgdModel, WHY, descend, passes};
+use super::sgd::{SgdModel, WHY, cost, descend, passes};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         choice,
         model::Property,
@@ -112,6 +112,7 @@ impl Estimator for SGDRegressor {
         scale: true,
         random: true,
         exceptions: &[(Property::WeightIsRepetition, "a row twice is two steps, a weight of two is one longer step")],
+        not_compared: Some("RidgeCV reaches the optimum that it approaches"),
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -119,6 +120,10 @@ impl Estimator for SGDRegressor {
             Passes::Memory(WHY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, 22, self.max_iter)
+    }
 
     fn passes(&self) -> Passes {
         passes(self.batch_size)

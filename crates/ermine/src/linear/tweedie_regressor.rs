@@ -5,13 +5,16 @@
 
 use super::glm::{Glm, GlmModel};
 use crate::{
-    Ctx, Error, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Error, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         choice,
         param::{above, any, at_least, log},
         params,
     },
-    engine::family::{Family, Link},
+    engine::{
+        family::{Family, Link},
+        newton,
+    },
 };
 
 choice! {
@@ -42,6 +45,7 @@ impl Estimator for TweedieRegressor {
 
     const INFO: Info = Info {
         scale: true,
+        not_compared: Some("ask for it by name: its family is a choice"),
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -49,6 +53,11 @@ impl Estimator for TweedieRegressor {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // A quadratic is at its minimum after one step.
+        1e-9 * newton::cost(shape, self.max_iter.min(if self.power == 0.0 { 2 } else { 5 }))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
         if self.power > 0.0 && self.power < 1.0 {

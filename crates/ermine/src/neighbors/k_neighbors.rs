@@ -6,12 +6,12 @@
 
 use super::model::{Algorithm, NeighborsModel, Reach, WHY_MEMORY, Weighting, fit};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above_to, at_least, log},
         params,
     },
-    engine::neighbours::Metric,
+    engine::{neighbours, neighbours::Metric},
 };
 
 params! {
@@ -69,12 +69,21 @@ params! {
 }
 
 const fn info(task: Task, objective: &'static str) -> Info {
-    Info { scale: true, weights: false, ..Info::new("neighbors", task, objective, Passes::Memory(WHY_MEMORY)) }
+    Info {
+        scale: true,
+        weights: false,
+        flexibility: Flexibility::Neighbours,
+        ..Info::new("neighbors", task, objective, Passes::Memory(WHY_MEMORY))
+    }
 }
 
 impl Estimator for KNeighborsClassifier {
     type Model = NeighborsModel;
     const INFO: Info = info(Task::Classification, "argmax_c sum_{i among the k nearest of x} [y_i = c]");
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 0.25)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
@@ -86,6 +95,10 @@ impl Estimator for KNeighborsRegressor {
     type Model = NeighborsModel;
     const INFO: Info = Info { multi_target: true, ..info(Task::Regression, "mean of y_i among the k nearest of x") };
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 0.25)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
         fit("KNeighborsRegressor", data, ctx, &self.metric, self.p, reach, self.weights, false)
@@ -95,6 +108,10 @@ impl Estimator for KNeighborsRegressor {
 impl Estimator for NearestNeighbors {
     type Model = NeighborsModel;
     const INFO: Info = info(Task::Transformation, "the k rows z with the smallest d(x, z)");
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 0.25)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);

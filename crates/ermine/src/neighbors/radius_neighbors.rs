@@ -4,13 +4,13 @@
 
 use super::model::{Algorithm, NeighborsModel, Reach, WHY_MEMORY, Weighting, fit};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         choice,
         param::{above_to, at_least, log},
         params,
     },
-    engine::neighbours::Metric,
+    engine::{neighbours, neighbours::Metric},
 };
 
 choice! {
@@ -66,6 +66,8 @@ impl Estimator for RadiusNeighborsClassifier {
     const INFO: Info = Info {
         scale: true,
         weights: false,
+        flexibility: Flexibility::Neighbours,
+        not_compared: Some("its radius is in the units of the columns"),
         ..Info::new(
             "neighbors",
             Task::Classification,
@@ -73,6 +75,10 @@ impl Estimator for RadiusNeighborsClassifier {
             Passes::Memory(WHY_MEMORY),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 0.25)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let frequent = self.outlier_label == OutlierLabel::MostFrequent;
@@ -87,8 +93,14 @@ impl Estimator for RadiusNeighborsRegressor {
         scale: true,
         weights: false,
         multi_target: true,
+        flexibility: Flexibility::Neighbours,
+        not_compared: Some("its radius is in the units of the columns"),
         ..Info::new("neighbors", Task::Regression, "mean of y_i over d(x, x_i) <= radius", Passes::Memory(WHY_MEMORY))
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 0.25)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Radius(self.radius);

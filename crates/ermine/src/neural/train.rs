@@ -18,7 +18,7 @@ use super::{
     optimiser::{Rule, Schedule, Solver, Step},
 };
 use crate::{
-    Certificate, Ctx, Error, Fit, FitLog, Halt, Result, Source,
+    Certificate, Ctx, Error, Fit, FitLog, Halt, Result, Shape, Source,
     core::{
         Batch, Reduce, Target, TargetKind,
         ctx::{Progress, together},
@@ -848,4 +848,17 @@ fn by_lbfgs(
     let halt = outcome.halt.unwrap_or(Halt::Stationary);
     let log = FitLog::ended(state.epochs_here, outcome.path, halt, certificate);
     Ok(Fit::new(NeuralModel { network, classes, state }, log))
+}
+
+impl Settings {
+    /// Nanoseconds of a training: forward and backward through every weight for every row, epoch by epoch.
+    pub fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, outputs) = shape.sizes();
+        let widths: Vec<f64> =
+            [p].into_iter().chain(self.hidden.iter().map(|&units| units as f64)).chain([outputs]).collect();
+        let weights: f64 = widths.windows(2).map(|pair| (pair[0] + 1.0) * pair[1]).sum();
+        let units: f64 = widths[1..].iter().sum();
+        let epochs = (self.max_iter as f64).min(20.0 + 1e6 / n);
+        5e4 + epochs * (n * (0.5 * weights + 5.0 * units) + 1e4)
+    }
 }

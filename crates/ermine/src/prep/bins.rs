@@ -79,6 +79,17 @@ pub struct SplineModel {
     include_bias: bool,
 }
 
+const SORTED: &str = "quantiles need sorted columns";
+
+impl Cuts {
+    fn passes(self) -> Passes {
+        match self {
+            Cuts::Uniform => Passes::One,
+            Cuts::Quantile => Passes::Memory(SORTED),
+        }
+    }
+}
+
 /// `count` cuts of every column from its least to its greatest value.
 fn cuts(data: &dyn Source, ctx: &Ctx, name: &str, strategy: Cuts, count: usize) -> Result<Vec<Vec<f64>>> {
     let cols = data.shape().cols;
@@ -89,7 +100,7 @@ fn cuts(data: &dyn Source, ctx: &Ctx, name: &str, strategy: Cuts, count: usize) 
         };
         return Ok((0..cols).map(|j| (0..count).map(|i| at(j, i)).collect()).collect());
     }
-    let batch = data.in_memory(name, "quantiles need sorted columns")?;
+    let batch = data.in_memory(name, SORTED)?;
     batch.x.check_finite(0)?;
     let of_column = |j: usize| -> Result<Vec<f64>> {
         ctx.check()?;
@@ -101,16 +112,14 @@ fn cuts(data: &dyn Source, ctx: &Ctx, name: &str, strategy: Cuts, count: usize) 
 
 impl Estimator for KBinsDiscretizer {
     type Model = BinsModel;
-    const INFO: Info = Info::new(
-        "preprocessing",
-        Task::Transformation,
-        "z_jb = 1[e_jb <= x_j < e_j(b+1)]",
-        Passes::Memory("quantiles need sorted columns"),
-    );
+    const INFO: Info =
+        Info::new("preprocessing", Task::Transformation, "z_jb = 1[e_jb <= x_j < e_j(b+1)]", Passes::Memory(SORTED));
+
+    fn passes(&self) -> Passes {
+        self.strategy.passes()
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BinsModel>> {
-        let batch = data.in_memory("KBinsDiscretizer", "quantiles need sorted columns")?;
-        batch.x.check_finite(0)?;
         let mut log = FitLog::exact(Certificate::None);
         let mut edges = cuts(data, ctx, "KBinsDiscretizer", self.strategy, self.n_bins + 1)?;
         for (j, edges) in edges.iter_mut().enumerate() {
@@ -233,6 +242,10 @@ impl Model for BinsModel {
 impl Estimator for SplineTransformer {
     type Model = SplineModel;
     const INFO: Info = Info::new("preprocessing", Task::Transformation, "z_jk = B_k(x_j)", Passes::One);
+
+    fn passes(&self) -> Passes {
+        self.knots.passes()
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SplineModel>> {
         if self.degree > 64 {

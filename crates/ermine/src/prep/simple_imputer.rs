@@ -94,6 +94,8 @@ impl Reduce for Means {
     }
 }
 
+const WHOLE_COLUMNS: &str = "medians and modes need whole columns";
+
 impl Estimator for SimpleImputer {
     type Model = ImputerModel;
 
@@ -102,6 +104,13 @@ impl Estimator for SimpleImputer {
         ..Info::new("impute", Task::Transformation, "z_j = x_j, or a statistic of x_j where it is missing", Passes::One)
     };
 
+    fn passes(&self) -> Passes {
+        match self.strategy {
+            ImputeStrategy::Mean | ImputeStrategy::Constant => Passes::One,
+            ImputeStrategy::Median | ImputeStrategy::MostFrequent => Passes::Memory(WHOLE_COLUMNS),
+        }
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ImputerModel>> {
         let means = reduce(ctx, data, &Means { cols: data.shape().cols })?;
         let empty = |j: usize| means[j].weight == 0.0;
@@ -109,7 +118,7 @@ impl Estimator for SimpleImputer {
             ImputeStrategy::Mean => means.iter().map(|mean| mean.mean).collect(),
             ImputeStrategy::Constant => vec![self.fill_value; means.len()],
             ImputeStrategy::Median | ImputeStrategy::MostFrequent => {
-                let batch = data.in_memory("SimpleImputer", "medians and modes need whole columns")?;
+                let batch = data.in_memory("SimpleImputer", WHOLE_COLUMNS)?;
                 let of_column = |j: usize| -> Result<f64> {
                     ctx.check()?;
                     let values = column_values(&batch.x, j);

@@ -11,8 +11,8 @@ use super::{
     decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, Plan},
 };
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Model, Output, Params, Passes, Result, Source,
-    Spec, Task, Value, X,
+    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Model, Output, Params, Passes,
+    Result, Shape, Source, Spec, Task, Value, X,
     core::{
         Batch, Feature, choice,
         ctx::Progress,
@@ -21,7 +21,7 @@ use crate::{
     },
     engine::{
         columns::Columns,
-        members::{Member, reweighted},
+        members::{self, Member, reweighted},
         tree::first_largest,
     },
     entry,
@@ -72,6 +72,7 @@ impl Estimator for AdaBoostClassifier {
         missing: true,
         categories: true,
         random: true,
+        flexibility: Flexibility::Ensemble,
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -79,6 +80,12 @@ impl Estimator for AdaBoostClassifier {
             Passes::Memory(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
+        self.n_estimators as f64 * members::cost(&base, shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
         let batch = data.in_memory(Self::NAME, REASON)?;
@@ -143,6 +150,7 @@ impl Estimator for AdaBoostRegressor {
         missing: true,
         categories: true,
         random: true,
+        flexibility: Flexibility::Ensemble,
         ..Info::new(
             "ensemble",
             Task::Regression,
@@ -150,6 +158,12 @@ impl Estimator for AdaBoostRegressor {
             Passes::Memory(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeRegressor", 3));
+        self.n_estimators as f64 * members::cost(&base, shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
         let batch = data.in_memory(Self::NAME, REASON)?;

@@ -5,8 +5,8 @@
 
 use super::common::{Amount, weights};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Spec,
-    Target, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
+    Source, Spec, Target, Task, X,
     core::{
         Batch,
         ctx::Progress,
@@ -14,14 +14,14 @@ use crate::{
         param::{at_least, log},
         params, rng,
     },
-    engine::members::{Member, Part, classes_of, reweighted},
+    engine::members::{self, Member, Part, classes_of, reweighted},
     engine::tree::first_largest,
     entry,
 };
 use serde::{Deserialize, Serialize};
 
 macro_rules! bagging {
-    ($name:ident, $doc:literal, $base:literal, $task:expr) => {
+    ($name:ident, $doc:literal, $base:literal, $task:expr, $better:literal) => {
         params! {
             #[doc = $doc]
             pub struct $name {
@@ -53,6 +53,8 @@ macro_rules! bagging {
                     Property::WeightIsRepetition,
                     "rows are drawn at random, and a repeated row is drawn more often than a heavy one",
                 )],
+                flexibility: Flexibility::Ensemble,
+                not_compared: Some($better),
                 ..Info::new(
                     "ensemble",
                     $task,
@@ -60,6 +62,13 @@ macro_rules! bagging {
                     Passes::Memory(REASON),
                 )
             };
+
+            fn cost(&self, shape: &Shape) -> f64 {
+                let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
+                let rows = self.max_samples.of(shape.rows).clamp(1, shape.rows.max(1));
+                let cols = self.max_features.of(shape.cols).clamp(1, shape.cols.max(1));
+                self.n_estimators as f64 * members::cost(&base, &Shape { rows, cols, ..shape.clone() })
+            }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
@@ -86,13 +95,15 @@ bagging!(
     BaggingClassifier,
     "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
     "DecisionTreeClassifier",
-    Task::Classification
+    Task::Classification,
+    "RandomForestClassifier is its better form"
 );
 bagging!(
     BaggingRegressor,
     "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
     "DecisionTreeRegressor",
-    Task::Regression
+    Task::Regression,
+    "RandomForestRegressor is its better form"
 );
 
 struct Plan {

@@ -12,12 +12,12 @@
 use super::{
     common::{
         Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, Targets,
-        check_target, plant, weights,
+        check_target, cost_of_ranks, cost_of_tree, plant, weights,
     },
     prune,
 };
 use crate::{
-    Certificate, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Passes, Result, Source, Task,
+    Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Passes, Result, Shape, Source, Task,
     core::{
         ctx::together,
         param::{above_to, at_least, between, from_to, linear, log},
@@ -146,6 +146,7 @@ impl Estimator for DecisionTreeClassifier {
         missing: true,
         categories: true,
         random: true,
+        flexibility: Flexibility::Tree,
         ..Info::new(
             "tree",
             Task::Classification,
@@ -153,6 +154,12 @@ impl Estimator for DecisionTreeClassifier {
             Passes::Shares(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let tried = self.max_features.of(shape.cols.max(1));
+        let random = self.splitter == Splitter::Random;
+        1e-9 * (cost_of_ranks(shape) + cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
         fit(|rows, cols, weight| self.plan(rows, cols, weight), data, ctx)
@@ -167,6 +174,7 @@ impl Estimator for DecisionTreeRegressor {
         categories: true,
         random: true,
         multi_target: true,
+        flexibility: Flexibility::Tree,
         ..Info::new(
             "tree",
             Task::Regression,
@@ -174,6 +182,12 @@ impl Estimator for DecisionTreeRegressor {
             Passes::Shares(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let tried = self.max_features.of(shape.cols.max(1));
+        let random = self.splitter == Splitter::Random;
+        1e-9 * (cost_of_ranks(shape) + cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
         fit(|rows, cols, weight| self.plan(rows, cols, weight), data, ctx)

@@ -12,13 +12,16 @@
 //! out-of-bag predictions of its own rows.
 
 use super::{
-    common::{Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_target, plant},
+    common::{
+        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_target, cost_of_ranks,
+        cost_of_tree, plant,
+    },
     decision_tree::REASON,
     prune,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Target,
-    Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
+    Source, Target, Task, X,
     core::{
         ctx::{Progress, together},
         model::Property,
@@ -80,6 +83,7 @@ macro_rules! forest {
                     Property::WeightIsRepetition,
                     "rows and columns are drawn at random, and a repeated row is drawn more often than a heavy one",
                 )],
+                flexibility: Flexibility::Ensemble,
                 ..Info::new(
                     "ensemble",
                     $task,
@@ -87,6 +91,15 @@ macro_rules! forest {
                     Passes::Shares(REASON),
                 )
             };
+
+            fn cost(&self, shape: &Shape) -> f64 {
+                let sample =
+                    self.max_samples.filter(|_| self.bootstrap).map_or(shape.rows, |amount| amount.of(shape.rows));
+                let tried = self.max_features.of(shape.cols.max(1));
+                let sampled = Shape { rows: sample.max(1), ..shape.clone() };
+                let tree = cost_of_tree(&sampled, tried, self.max_depth, self.max_leaf_nodes, $random);
+                1e-9 * (cost_of_ranks(shape) + self.n_estimators as f64 * (tree + 20.0 * shape.rows as f64))
+            }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
                 let shape = data.shape();

@@ -12,8 +12,8 @@
 
 use super::boost_loss::{Loss, weighted_quantile};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Model, Output, Params, Passes, Result, Source, Target, Task,
-    Value, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Model, Output, Params, Passes, Result, Shape,
+    Source, Target, Task, Value, X,
     core::{
         Batch, TargetKind, choice,
         ctx::{Progress, deal, together},
@@ -163,8 +163,13 @@ macro_rules! boosting {
                     Property::WeightIsRepetition,
                     "bins are quantiles of the rows and min_samples_leaf counts rows, whatever they weigh",
                 )],
-                ..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Shares(REASON))
+                flexibility: Flexibility::Ensemble,
+..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Shares(REASON))
             };
+
+            fn cost(&self, shape: &Shape) -> f64 {
+                1e-9 * self.settings().cost(shape)
+            }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
                 let loss: fn(&Self, TargetKind) -> Loss = $of;
@@ -574,7 +579,7 @@ impl Boosting<'_> {
                 for at in 0..piece[0].len() {
                     let i = p * PIECE + at;
                     (0..k).for_each(|c| s[c] = raw[c * n + i]);
-                    softmax(&mut s);
+                    kernel::softmax(&mut s);
                     let w = weights.map_or(1.0, |weights| weights[i]);
                     for c in 0..k {
                         let own = f64::from(u8::from(codes[i] as usize == c));
@@ -629,7 +634,7 @@ impl Boosting<'_> {
                     _ => {
                         (0..k).for_each(|c| s[c] = raw[c * n + i]);
                         let own = s[self.y(i) as usize];
-                        softmax(&mut s) - own
+                        kernel::softmax(&mut s) - own
                     }
                 };
             }
@@ -725,18 +730,6 @@ fn stalled(losses: &[f64], patience: usize, tol: f64) -> bool {
     before.last().is_some_and(|&reference| recent.iter().all(|&loss| loss > reference - tol))
 }
 
-/// Turns scores into probabilities and returns ln sum e^s.
-fn softmax(scores: &mut [f64]) -> f64 {
-    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for s in scores.iter_mut() {
-        *s = kernel::exp(*s - top);
-        sum += *s;
-    }
-    scores.iter_mut().for_each(|s| *s /= sum);
-    top + sum.ln()
-}
-
 /// A start and trees to add to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BoostingModel {
@@ -798,7 +791,7 @@ impl Model for BoostingModel {
             _ => {
                 out.copy_from_slice(&scores);
                 out.chunks_exact_mut(k).for_each(|row| {
-                    softmax(row);
+                    kernel::softmax(row);
                 });
             }
         }
@@ -826,4 +819,16 @@ impl Model for BoostingModel {
 /// Scores are losses with the other sign.
 fn negated(losses: &[f64]) -> Array {
     (&losses.iter().map(|loss| -loss).collect::<Vec<_>>()).into()
+}
+
+impl Settings<'_> {
+    /// Nanoseconds: columns are cut into bins once; each tree counts rows, level by level, for each class.
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        let trees = self.max_iter as f64 * if classes > 2.0 { classes } else { 1.0 };
+        let leaves = (self.max_leaves as f64).min(1.0 + n / self.min_rows_leaf as f64);
+        let levels = leaves.log2().min(self.max_depth as f64).max(1.0);
+        let tried = (self.max_features * p).max(1.0);
+        3e4 + n * p * 30.0 + trees * (n * self.subsample * (20.0 + levels * tried) + leaves * tried * 200.0)
+    }
 }

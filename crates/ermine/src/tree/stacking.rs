@@ -4,12 +4,12 @@
 //! caller brings folds), each model is fitted without one fold and predicts it. The models that are kept are fitted to all rows. Cost: (folds + 1) fits of each model.
 
 use crate::{
-    Array, Ctx, Data, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Target,
-    Task, X,
-    core::{Batch, ctx::Progress, model::Property, param::at_least, params, rng},
+    Array, Ctx, Data, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape,
+    Source, Spec, Target, Task, X,
+    core::{Batch, TargetKind, ctx::Progress, model::Property, param::at_least, params, rng},
     engine::{
         folds,
-        members::{Member, Part},
+        members::{self, Member, Part},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,8 @@ impl Estimator for StackingClassifier {
         missing: true,
         random: true,
         exceptions: FOLDS,
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -60,6 +62,11 @@ impl Estimator for StackingClassifier {
             Passes::Memory(REASON),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
+        cost(&self.estimators, &last, self.cv, self.passthrough, shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
@@ -74,6 +81,8 @@ impl Estimator for StackingRegressor {
         missing: true,
         random: true,
         exceptions: FOLDS,
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
         ..Info::new(
             "ensemble",
             Task::Regression,
@@ -82,10 +91,24 @@ impl Estimator for StackingRegressor {
         )
     };
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
+        cost(&self.estimators, &last, self.cv, self.passthrough, shape)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
         fit(Self::NAME, Task::Regression, &self.estimators, &last, self.cv, self.passthrough, data, ctx)
     }
+}
+
+/// Each model on all rows and without each fold, then the last one on what they predict.
+fn cost(specs: &[Spec], last: &Spec, folds: usize, passthrough: bool, shape: &Shape) -> f64 {
+    let fits = folds as f64 + 1.0;
+    let width = width(if let TargetKind::Class(classes) = shape.target { classes } else { 0 });
+    let cols = specs.len() * width + if passthrough { shape.cols } else { 0 };
+    let stacked = Shape { cols, sparse: false, ..shape.clone() };
+    fits * specs.iter().map(|spec| members::cost(spec, shape)).sum::<f64>() + members::cost(last, &stacked)
 }
 
 fn fit(

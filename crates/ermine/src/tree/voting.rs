@@ -1,10 +1,10 @@
 //! Voting: several models of different kinds on the same rows, and their mean, or the class that most of them choose.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Target, Task,
-    X,
-    core::{choice, param::at_least, params},
-    engine::members::{Member, classes_of},
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
+    Spec, Task, X,
+    core::{TargetKind, choice, param::at_least, params},
+    engine::members::{self, Member, classes_of},
     entry,
 };
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,11 @@ params! {
     }
 }
 
-const REASON: &str = "every model is fitted to all rows";
+/// Every model goes through the rows in its own way; the most demanding one decides where they may be.
+fn passes(specs: &[Spec]) -> Passes {
+    let of = |spec: &Spec| crate::make(spec).map_or(Passes::Many, |estimator| estimator.info().passes);
+    specs.iter().map(of).fold(Passes::Many, Passes::and)
+}
 
 impl Estimator for VotingClassifier {
     type Model = VotingModel;
@@ -49,13 +53,23 @@ impl Estimator for VotingClassifier {
     const INFO: Info = Info {
         missing: true,
         random: true,
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
         ..Info::new(
             "ensemble",
             Task::Classification,
             "argmax_c sum_m w_m [f_m(x) = c], or of mean probabilities",
-            Passes::Memory(REASON),
+            Passes::Shares("the tree among its members looks at rows many times"),
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
+    }
+
+    fn passes(&self) -> Passes {
+        passes(&self.estimators)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Classification, &self.estimators, &self.weights, self.voting == Voting::Soft, data, ctx)
@@ -68,8 +82,23 @@ impl Estimator for VotingRegressor {
     const INFO: Info = Info {
         missing: true,
         random: true,
-        ..Info::new("ensemble", Task::Regression, "f(x) = sum_m w_m f_m(x) / sum_m w_m", Passes::Memory(REASON))
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
+        ..Info::new(
+            "ensemble",
+            Task::Regression,
+            "f(x) = sum_m w_m f_m(x) / sum_m w_m",
+            Passes::Shares("the tree among its members looks at rows many times"),
+        )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
+    }
+
+    fn passes(&self) -> Passes {
+        passes(&self.estimators)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Regression, &self.estimators, &self.weights, false, data, ctx)
@@ -85,7 +114,7 @@ fn fit(
     data: &dyn Source,
     ctx: &Ctx,
 ) -> Result<Fit<VotingModel>> {
-    let batch = data.in_memory(name, REASON)?;
+    let shape = data.shape();
     let refused = |name_of: &str, value: String, allowed: String| Error::Parameter {
         model: name.into(),
         name: name_of.into(),
@@ -115,13 +144,13 @@ fn fit(
             member.entry.name
         )));
     }
-    let classes = match batch.y {
-        Target::Class { classes, .. } => classes,
+    let classes = match shape.target {
+        TargetKind::Class(classes) => classes,
         _ => 0,
     };
     let weights = if weights.is_empty() { vec![1.0; members.len()] } else { weights.to_vec() };
     let log = FitLog::members(members.len());
-    Ok(Fit::new(VotingModel { cols: batch.x.cols(), classes, soft, members, weights }, log))
+    Ok(Fit::new(VotingModel { cols: shape.cols, classes, soft, members, weights }, log))
 }
 
 /// Models and how much each counts.
