@@ -71,7 +71,13 @@ class FitLog:
 
     @property
     def converged(self):
-        return self.stop != "MaxIter"
+        """Whether the certificate is within its tolerance, or nothing changes any more where a method has no such proof."""
+        return self.stop in ("Exact", "Converged", "Settled", "Stationary")
+
+    @property
+    def unfinished(self):
+        """Whether a tolerance was asked for and not met."""
+        return self.stop in ("MaxIter", "Rounding", "TooSlow")
 
     def to_json(self):
         """As it stands in a model file."""
@@ -285,7 +291,7 @@ class Estimator:
                 setattr(self, name, value.astype(np.float32))
 
     def _warn_of_end(self):
-        if not self.fit_log_.converged:
+        if self.fit_log_.unfinished:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
                 f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
@@ -301,7 +307,7 @@ class Estimator:
             names = isinstance(value, list) and all(isinstance(item, str) for item in value)
             value = np.array(value) if names else value
             self._set(name, value)
-        if log.stop != "Exact" or hasattr(self, "max_iter"):
+        if log.stop not in ("Exact", "Passes") or hasattr(self, "max_iter"):
             self._set("n_iter_", max(1, log.passes))
         self._finish_fit()
 

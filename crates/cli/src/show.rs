@@ -1,7 +1,7 @@
 //! How things look: reports, lists, predictions.
 
 use crate::terminal::{BOLD, FAINT, GOOD, HEADING, name, names};
-use ermine::{Array, Certificate, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, Stop, X, core::param::describe};
+use ermine::{Array, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, X, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
     fit::Texts,
@@ -84,14 +84,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     if let Some(curve) = &report.insight.curve {
         writeln!(out, "{HEADING}rows{HEADING:#}    {}", curve.verdict)?;
     }
-    let passes = match report.log.stop {
-        Stop::Exact => "closed form".into(),
-        ref stop => format!("{stop} after {} passes", report.log.passes),
-    };
-    match &report.log.certificate {
-        Certificate::None => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}")?,
-        certificate => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}; {certificate}")?,
-    }
+    writeln!(out, "{HEADING}fit{HEADING:#}     {}", report.log)?;
     notes(out, &report.notes)?;
     match saved {
         Some(path) => writeln!(
@@ -351,11 +344,7 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
         let (part, scores) = (name(part), scores.iter().map(score).collect::<Vec<_>>());
         writeln!(out, "{HEADING}{part}{HEADING:#}  {}", scores.join(", "))?;
     }
-    writeln!(
-        out,
-        "{HEADING}fit{HEADING:#}       {}, {} passes; {}",
-        fitted.log.stop, fitted.log.passes, fitted.log.certificate
-    )?;
+    writeln!(out, "{HEADING}fit{HEADING:#}       {}", fitted.log)?;
     let (columns, classes) = (names(&fitted.prepared_names()), names(fitted.classes()));
     for (name, array) in fitted.model.attributes() {
         attribute(out, name, &array, &columns, &classes)?;

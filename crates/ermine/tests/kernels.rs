@@ -115,9 +115,9 @@ fn scikit_learn_values() {
 }
 
 fn certificate(log: &ermine::FitLog) -> (f64, f64) {
-    match log.certificate {
-        Certificate::DualityGap { gap, tolerance } => (gap, tolerance),
-        _ => panic!("{:?}", log.certificate),
+    match *log.certificate() {
+        Certificate::Bound { gap, tolerance } => (gap, tolerance),
+        _ => panic!("{log}"),
     }
 }
 

@@ -152,17 +152,14 @@ fn drivers(fitted: &Fitted) -> Vec<Driver> {
 fn worries(fitted: &Fitted) -> Vec<String> {
     let mut notes = Vec::new();
     let names = fitted.prepared_names();
-    if !fitted.log.converged() {
-        let left = match &fitted.log.certificate {
-            Certificate::None => String::new(),
-            certificate => format!(" ({certificate})"),
+    if fitted.log.unfinished() {
+        let more = match fitted.log.stop() {
+            ermine::Stop::Halted(ermine::Halt::MaxIter) => "; allow more with --max-iter",
+            _ => "",
         };
-        notes.push(format!(
-            "the fit did not converge in {} passes{left}; allow more with --max-iter",
-            fitted.log.passes
-        ));
+        notes.push(format!("the fit did not meet its tolerance: {}{more}", fitted.log));
     }
-    if let Certificate::LeastSquares { redundant, .. } = &fitted.log.certificate {
+    if let Certificate::LeastSquares { redundant, .. } = fitted.log.certificate() {
         for redundant in redundant {
             let of: Vec<String> =
                 redundant.of.iter().map(|(j, factor)| format!("{factor:.4} x {}", names[*j])).collect();

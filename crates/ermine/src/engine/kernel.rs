@@ -23,7 +23,7 @@ use crate::{
     Error, Matrix, OwnedX, Result, X,
     core::{
         choice,
-        kernel::{exp, vectorised},
+        kernel::{add_scaled, exp, vectorised},
         linalg::Eigen,
         param::{Field, Form, Range, Value, at_least},
     },
@@ -322,9 +322,27 @@ impl Kernel {
                 );
             }
             Kernel::Rbf { gamma } => {
-                products(a, b, out);
                 let g = gamma.unwrap_or(1.0);
-                let (na, nb) = (norms(a), norms(b));
+                let (mut na, mut nb) = (norms(a), norms(b));
+                // Far from zero the difference of norms and products loses the distance: about the mean of b it does not.
+                let most = na.iter().chain(&nb).fold(0.0f64, |most, norm| most.max(*norm));
+                match (a, b) {
+                    (X::Dense(a), X::Dense(b)) if g * most * f64::EPSILON > 1e-13 && b.rows > 0 => {
+                        let mut mean = vec![0.0; b.cols];
+                        b.values.chunks_exact(b.cols).for_each(|row| add_scaled(1.0 / b.rows as f64, row, &mut mean));
+                        let about = |x: &[f64]| -> Vec<f64> {
+                            x.chunks_exact(b.cols).flat_map(|row| row.iter().zip(&mean).map(|(x, m)| x - m)).collect()
+                        };
+                        let (a, b) = (
+                            Matrix::new(about(a.values), a.rows, a.cols),
+                            Matrix::new(about(b.values), b.rows, b.cols),
+                        );
+                        let (a, b) = (OwnedX::Dense(a), OwnedX::Dense(b));
+                        (na, nb) = (norms(&a.x()), norms(&b.x()));
+                        products(&a.x(), &b.x(), out);
+                    }
+                    _ => products(a, b, out),
+                }
                 vectorised(
                     #[inline(always)]
                     || {

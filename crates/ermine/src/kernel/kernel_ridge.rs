@@ -6,8 +6,8 @@
 
 use super::{Expansion, support::resolve};
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, OwnedX, Passes,
-    Result, Shape, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, OwnedX, Passes, Result, Shape,
+    Source, Task, X,
     core::{
         Batch,
         linalg::{Eigen, View, multiply},
@@ -82,7 +82,7 @@ impl Estimator for KernelRidge {
         };
         let intercept = vec![0.0; coef.cols];
         let expansion = Expansion::new(kernel, &batch.x, ids, coef, intercept);
-        let log = FitLog { notes, ..FitLog::exact(Certificate::None) };
+        let log = FitLog::default().with_notes(notes);
         Ok(Fit::new(KernelRegressor { expansion }, log))
     }
 }

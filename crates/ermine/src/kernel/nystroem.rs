@@ -6,8 +6,7 @@
 
 use super::Expansion;
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, OwnedX, Passes, Result,
-    Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, OwnedX, Passes, Result, Source, Task, X,
     core::{
         Batch, Reduce,
         linalg::Eigen,
@@ -80,7 +79,7 @@ impl Estimator for Nystroem {
             Matrix::from_fn(m, m, |i, j| eigen.vectors[(i, j)] * eigen.values[j].abs().max(1e-12).sqrt().recip());
         let coef = scaled.times(&eigen.vectors.transposed());
         let expansion = Expansion { kernel, cols: shape.cols, points, ids, coef, intercept: vec![0.0; m] };
-        let log = FitLog { notes, ..FitLog::exact(Certificate::None) };
+        let log = FitLog::default().with_notes(notes);
         Ok(Fit::new(KernelFeatures { expansion }, log))
     }
 }

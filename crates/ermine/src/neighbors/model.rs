@@ -88,7 +88,7 @@ pub fn fit(
         }
     };
     let metric = metric.resolve(p, batch.x.cols())?;
-    let mut log = FitLog { passes: 1, ..FitLog::default() };
+    let mut log = FitLog::default();
     if let Metric::Kernel(kernel) = &metric {
         log.notes.extend(kernel.judge(&batch.x));
     }

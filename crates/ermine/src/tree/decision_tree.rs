@@ -17,7 +17,7 @@ use super::{
     prune,
 };
 use crate::{
-    Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Passes, Result, Shape, Source, Stop, Task,
+    Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Passes, Result, Shape, Source, Task,
     core::{
         ctx::together,
         param::{above_to, at_least, between, from_to, linear, log},
@@ -240,13 +240,8 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
     }
     let tree = draft.finish(shape.cols, true);
     let impurity = prune::path(&draft)[0].impurity;
-    let log = FitLog {
-        passes: tree.depth().max(1),
-        stop: Stop::Exact,
-        objective: vec![impurity],
-        notes,
-        ..FitLog::default()
-    };
+    // A pass over the rows for each level.
+    let log = FitLog::ended(tree.depth(), vec![impurity], Halt::Passes, Certificate::None).with_notes(notes);
     let model = DecisionTreeModel {
         classes: match plan.criterion {
             Criterion::Class(_) => tree.outputs(),

@@ -12,8 +12,8 @@
 
 use super::boost_loss::{Loss, weighted_quantile};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
-    Stop, Target, Task, Value, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Model, Output, Params, Passes, Result, Shape,
+    Source, Target, Task, Value, X,
     core::{
         Batch, TargetKind, choice,
         ctx::{Progress, deal, together},
@@ -229,9 +229,6 @@ struct Settings<'a> {
     tol: f64,
 }
 
-/// How often the step of a round is halved before the round is given up.
-const HALVINGS: usize = 12;
-
 /// Rows of one parallel piece.
 const PIECE: usize = 1 << 13;
 
@@ -397,7 +394,8 @@ impl Boosting<'_> {
         let mut slopes = vec![[0f32; 2]; n * k];
         let mut cells = Vec::new();
         let mut spare = Vec::new();
-        let mut stop = Stop::MaxIter;
+        // The rounds are the model: running through them is no failure.
+        let mut halt = Halt::Passes;
         if train_loss.is_empty() {
             let (train, held_out) = self.losses(&raw)?;
             train_loss.push(train);
@@ -447,24 +445,22 @@ impl Boosting<'_> {
                 trees.push(tree);
             }
             let (mut train, mut held_out) = self.losses(&raw)?;
-            // A step of Newton's method is too long where a class is rare and nearly certain: it is halved until the loss does not rise.
-            let before = train_loss.last().copied().unwrap_or(f64::INFINITY);
+            // The curvature of each class by itself can promise more than all of them together keep: a round that would raise the
+            // loss is taken by half, and half again.
+            let last = train_loss[train_loss.len() - 1];
+            let grown = trees.len() - k;
             let mut halvings = 0;
-            while !(train <= before + 1e-12 * before.abs()) && halvings < HALVINGS {
-                halvings += 1;
-                let last = halvings == HALVINGS;
-                let from = trees.len() - k;
-                for (s, tree) in trees[from..].iter_mut().enumerate() {
-                    if !last {
-                        tree.leaf_values_mut().iter_mut().for_each(|value| *value /= 2.0);
-                    }
+            while train > last && halvings < HALVINGS {
+                for (s, tree) in trees[grown..].iter_mut().enumerate() {
+                    tree.scale(0.5);
                     tree.add_to(&dense, -1.0, &mut raw[s * n..(s + 1) * n]);
                 }
                 (train, held_out) = self.losses(&raw)?;
+                halvings += 1;
             }
-            if halvings == HALVINGS {
-                trees.truncate(trees.len() - k);
-                stop = Stop::NoProgress;
+            if train > last {
+                trees.truncate(grown);
+                halt = Halt::Stalled;
                 break;
             }
             train_loss.push(train);
@@ -477,18 +473,12 @@ impl Boosting<'_> {
                 value: train_loss.last().copied(),
             });
             if self.all.held_out > 0 && stalled(&validation_loss, settings.patience, settings.tol) {
-                stop = Stop::EarlyStopping;
+                halt = Halt::EarlyStopping;
                 break;
             }
         }
-        let log = FitLog {
-            passes: trees.len() / k,
-            // The rounds are the model: running through them is no failure.
-            stop: if stop == Stop::MaxIter { Stop::Exact } else { stop },
-            objective: train_loss.clone(),
-            certificate: FitLog::monotone(&train_loss),
-            notes: vec![],
-        };
+        let certificate = FitLog::monotone(&train_loss);
+        let log = FitLog::ended(trees.len() / k, train_loss.clone(), halt, certificate);
         let model = BoostingModel {
             cols: self.bins.cols,
             classes: self.classes(),
@@ -691,6 +681,9 @@ impl Boosting<'_> {
         out
     }
 }
+
+/// A round that raises the loss even by so small a share of its step has nothing to give.
+const HALVINGS: usize = 40;
 
 /// Columns in no group stand alone.
 fn interactions(given: &[Vec<usize>], cols: usize) -> Vec<Vec<usize>> {

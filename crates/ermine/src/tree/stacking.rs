@@ -5,7 +5,7 @@
 
 use crate::{
     Array, Ctx, Data, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape,
-    Source, Spec, Stop, Target, Task, X,
+    Source, Spec, Target, Task, X,
     core::{Batch, TargetKind, ctx::Progress, model::Property, param::at_least, params, rng},
     engine::{
         folds,
@@ -194,7 +194,7 @@ fn fit(
         None => last_data,
     };
     let last = Member::fit(name, last, task, &last_data, &ctx.child("last", 0))?;
-    let log = FitLog { passes: specs.len() * (folds + 1) + 1, stop: Stop::Exact, ..FitLog::default() };
+    let log = FitLog::members(specs.len() * (folds + 1) + 1);
     Ok(Fit::new(StackingModel { cols: batch.x.cols(), classes, passthrough, members, last }, log))
 }
 

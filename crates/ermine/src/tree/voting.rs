@@ -2,7 +2,7 @@
 
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
-    Spec, Stop, Task, X,
+    Spec, Task, X,
     core::{TargetKind, choice, param::at_least, params},
     engine::members::{self, Member, classes_of},
     entry,
@@ -157,7 +157,7 @@ fn fit(
         _ => 0,
     };
     let weights = if weights.is_empty() { vec![1.0; members.len()] } else { weights.to_vec() };
-    let log = FitLog { passes: members.len(), stop: Stop::Exact, ..FitLog::default() };
+    let log = FitLog::members(members.len());
     Ok(Fit::new(VotingModel { cols: shape.cols, classes, soft, members, weights }, log))
 }
 
