@@ -73,7 +73,8 @@ impl Report {
         if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
             notes.push(format!("the time limit left out: {}", first_few(&found.cuts)));
         }
-        notes.extend(log.notes.iter().cloned());
+        let names = fitted.prepared_names();
+        notes.extend(log.notes.iter().map(|note| ermine::core::log::name_columns(note, &names)));
         notes.extend(worries(&fitted));
         if let (Some(tested), Some(found)) = (&tested, &comparison) {
             notes.extend(judge::no_better_than_guessing(tested, found.metric));
@@ -151,7 +152,6 @@ fn drivers(fitted: &Fitted) -> Vec<Driver> {
 /// What the log says that a user should hear.
 fn worries(fitted: &Fitted) -> Vec<String> {
     let mut notes = Vec::new();
-    let names = fitted.prepared_names();
     if !fitted.log.converged() {
         let left = match &fitted.log.certificate {
             Certificate::None => String::new(),
@@ -161,14 +161,6 @@ fn worries(fitted: &Fitted) -> Vec<String> {
             "the fit did not converge in {} passes{left}; allow more with --max-iter",
             fitted.log.passes
         ));
-    }
-    if let Certificate::LeastSquares { redundant, .. } = &fitted.log.certificate {
-        for redundant in redundant {
-            let of: Vec<String> =
-                redundant.of.iter().map(|(j, factor)| format!("{factor:.4} x {}", names[*j])).collect();
-            let of = if of.is_empty() { "a constant".into() } else { of.join(" + ") };
-            notes.push(format!("column '{}' is redundant: it equals {of}", names[redundant.column]));
-        }
     }
     notes
 }

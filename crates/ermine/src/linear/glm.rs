@@ -7,6 +7,7 @@ use crate::{
     engine::{
         family::{Deviance, Family, Link},
         lbfgs::Outcome,
+        least_squares,
         loss::{GammaLog, PointLoss, PoissonLog, Squared, TweedieLog},
         newton::{Offset, Scores},
     },
@@ -65,8 +66,18 @@ impl Glm<'_> {
             }
             (family, link) => self.minimise(data, ctx, &moments, Deviance { family, link }, start),
         };
-        let (outcome, intercept) = outcome?;
+        let (outcome, mut intercept) = outcome?;
         let mut coef = Matrix::new(outcome.w[..cols].to_vec(), 1, cols);
+        let mut notes = Vec::new();
+        if self.alpha == 0.0 {
+            let outside = self.offset.map(|offset| offset.column);
+            let found = least_squares::dependence_of(data, ctx, self.fit_intercept, outside)?;
+            if let Some(found) = found {
+                let moved = found.least_norm(coef.row_mut(0), &moments.mean);
+                intercept += if self.fit_intercept { moved } else { 0.0 };
+                notes = found.notes();
+            }
+        }
         let mut exposure = None;
         if let Some(offset) = self.offset {
             coef[(0, offset.column)] = if offset.log { 0.0 } else { 1.0 };
@@ -77,7 +88,7 @@ impl Glm<'_> {
             stop: outcome.stop,
             objective: outcome.path,
             certificate: Certificate::Gradient { norm: outcome.gradient_norm, tolerance: self.tol },
-            notes: Vec::new(),
+            notes,
         };
         let model = GlmModel { coef, intercept, family: self.family, link: self.link, exposure };
         Ok(Fit::new(model, log))

@@ -23,6 +23,7 @@ use crate::{
     },
     engine::{
         lbfgs::{self, Objective, Options},
+        least_squares,
         loss::Logistic,
         newton::{self, Scores},
     },
@@ -220,7 +221,16 @@ impl Problem<'_> {
     fn finish(&self, outcome: lbfgs::Outcome) -> Result<Fit<LogisticModel>> {
         let (p, k) = (self.cols(), self.outputs());
         let centre = self.centre();
-        let coef = Matrix::from_fn(k, p, |class, j| outcome.w[j * k + class]);
+        let mut coef = Matrix::from_fn(k, p, |class, j| outcome.w[j * k + class]);
+        let mut notes = Vec::new();
+        if self.params.C.is_infinite() {
+            let (data, ctx) = (self.shared.data, self.shared.ctx);
+            if let Some(found) = least_squares::dependence_of(data, ctx, self.params.fit_intercept, None)? {
+                // About the centre: no intercept moves.
+                (0..k).for_each(|class| _ = found.least_norm(coef.row_mut(class), &centre));
+                notes = found.notes();
+            }
+        }
         let intercept = (0..k)
             .map(|class| match self.params.fit_intercept {
                 true => outcome.w[p * k + class] - kernel::dot(coef.row(class), &centre),
@@ -229,7 +239,6 @@ impl Problem<'_> {
             .collect();
         let model = LogisticModel { coef, intercept, classes: self.shared.classes };
         let mut stop = outcome.stop;
-        let mut notes = Vec::new();
         if self.params.C.is_infinite() {
             let least = reduce(self.shared.ctx, self.shared.data, &LeastMargin { model: &model })?;
             if least > 0.0 {
