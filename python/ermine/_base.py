@@ -12,6 +12,7 @@ import collections
 import functools
 import inspect
 import json
+import re
 import numbers
 import os
 import warnings
@@ -296,6 +297,17 @@ class Estimator:
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
                 f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
                 ConvergenceWarning,
+                stacklevel=5,
+            )
+        redundant = [note for note in self.fit_log_.notes if " is redundant: " in note]
+        if redundant:
+            names = getattr(self, "feature_names_in_", None)
+            if names is not None:
+                redundant = [re.sub(r"column (\d+)", lambda j: f"column {names[int(j[1])]!r}", note) for note in redundant]
+            more = f" ({len(redundant) - 3} more in fit_log_.notes)" if len(redundant) > 3 else ""
+            warnings.warn(
+                f"{type(self).__name__}: {'; '.join(redundant[:3])}{more}. The coefficients are the ones of least norm: those of "
+                "redundant columns have no meaning of their own.",
                 stacklevel=5,
             )
 

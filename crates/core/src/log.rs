@@ -328,6 +328,30 @@ impl From<FitLog> for Stored {
     }
 }
 
+impl Redundant {
+    /// For the notes of a log. Estimators know columns by number; the edges put in names with [`name_columns`].
+    pub fn note(&self) -> String {
+        let of: Vec<String> = self.of.iter().map(|(j, factor)| format!("{factor:.4} x column {j}")).collect();
+        let of = if of.is_empty() { "a constant".into() } else { of.join(" + ") };
+        format!("column {} is redundant: it equals {of}", self.column)
+    }
+}
+
+/// Replaces column numbers by names: "column 3" becomes "column 'age'".
+pub fn name_columns(note: &str, names: &[String]) -> String {
+    let mut pieces = note.split("column ");
+    let mut out = pieces.next().unwrap_or_default().to_string();
+    for piece in pieces {
+        let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
+        out.push_str("column ");
+        match piece[..digits].parse().ok().and_then(|column: usize| names.get(column)) {
+            Some(name) => out.push_str(&format!("'{name}'{}", &piece[digits..])),
+            None => out.push_str(piece),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,5 +388,15 @@ mod tests {
             let back: FitLog = serde_json::from_str(&serde_json::to_string(&log).unwrap()).unwrap();
             assert_eq!(back, log);
         }
+    }
+
+    #[test]
+    fn notes_speak_of_columns_by_name() {
+        let note = Redundant { column: 12, of: vec![(0, 0.5), (1, -1.0)] }.note();
+        assert_eq!(note, "column 12 is redundant: it equals 0.5000 x column 0 + -1.0000 x column 1");
+        let names: Vec<String> = ["hours", "column 0"].map(String::from).to_vec();
+        let named = name_columns(&note, &names);
+        assert_eq!(named, "column 12 is redundant: it equals 0.5000 x column 'hours' + -1.0000 x column 'column 0'");
+        assert_eq!(name_columns("no column at all", &names), "no column at all");
     }
 }

@@ -16,7 +16,7 @@
 mod rank;
 mod wide;
 
-pub use rank::{Dependence, dependence};
+pub use rank::{Dependence, dependence, dependence_of};
 pub use wide::{fit_rows, inner_products};
 
 use crate::{
@@ -281,9 +281,12 @@ impl Problem {
         for j in (0..self.cols).filter(|&j| self.constant[j]) {
             (0..self.targets).for_each(|t| coef[(t, j)] = 0.0);
         }
+        let notes = redundant.iter().map(Redundant::note).collect();
         let certificate =
             Certificate::LeastSquares { rank, columns: self.cols, condition, method: method.into(), redundant };
-        Fit::new(LinearModel { coef, intercept }, FitLog::exact(certificate))
+        let mut log = FitLog::exact(certificate);
+        log.notes = notes;
+        Fit::new(LinearModel { coef, intercept }, log)
     }
 }
 

@@ -23,6 +23,7 @@ use crate::{
     },
     engine::{
         lbfgs::{self, Objective, Options, largest},
+        least_squares,
         loss::Logistic,
         newton::{self, Minimum, Proof, Scores},
     },
@@ -278,7 +279,16 @@ impl Problem<'_> {
     fn finish(&self, minimum: Minimum) -> Result<Fit<LogisticModel>> {
         let (p, k) = (self.cols(), self.outputs());
         let centre = self.centre();
-        let coef = Matrix::from_fn(k, p, |class, j| minimum.w[j * k + class]);
+        let mut coef = Matrix::from_fn(k, p, |class, j| minimum.w[j * k + class]);
+        let mut notes = Vec::new();
+        if self.params.C.is_infinite() {
+            let (data, ctx) = (self.shared.data, self.shared.ctx);
+            if let Some(found) = least_squares::dependence_of(data, ctx, self.params.fit_intercept, None)? {
+                // About the centre: no intercept moves.
+                (0..k).for_each(|class| _ = found.least_norm(coef.row_mut(class), &centre));
+                notes = found.notes();
+            }
+        }
         let intercept = (0..k)
             .map(|class| match self.params.fit_intercept {
                 true => minimum.w[p * k + class] - kernel::dot(coef.row(class), &centre),
@@ -299,7 +309,7 @@ impl Problem<'_> {
                 ]);
             }
         }
-        Ok(Fit::new(model, log))
+        Ok(Fit::new(model, log.with_notes(notes)))
     }
 }
 

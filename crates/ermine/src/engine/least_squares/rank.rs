@@ -9,7 +9,13 @@
 use super::{Problem, Triangles};
 use crate::{
     Ctx, Error, Matrix, Result, Source,
-    core::{kernel, linalg::Svd, log::Redundant, reduce, stats::Gram},
+    core::{
+        kernel,
+        linalg::Svd,
+        log::Redundant,
+        reduce,
+        stats::{CrossProducts, Gram},
+    },
 };
 
 /// What columns of less than full rank have to say.
@@ -28,12 +34,35 @@ impl Dependence {
         before - kernel::dot(coef, mean)
     }
 
+    pub fn notes(&self) -> Vec<String> {
+        self.redundant.iter().map(Redundant::note).collect()
+    }
+
     pub(super) fn take_out(&self, coef: &mut [f64]) {
         for k in 0..self.basis.cols {
             let along: f64 = coef.iter().enumerate().map(|(j, w)| self.basis[(j, k)] * w).sum();
             coef.iter_mut().enumerate().for_each(|(j, w)| *w -= along * self.basis[(j, k)]);
         }
     }
+}
+
+/// Beyond these columns the scatter matrix costs more than the fit that asks.
+const MOST_COLUMNS: usize = 2048;
+
+/// For models that are fitted without a penalty by other means: one more pass for the scatter of the columns.
+pub fn dependence_of(
+    data: &dyn Source,
+    ctx: &Ctx,
+    intercept: bool,
+    outside: Option<usize>,
+) -> Result<Option<Dependence>> {
+    let shape = data.shape();
+    // With more columns than rows there is nothing to name: any of them can go.
+    if shape.cols > shape.rows.min(MOST_COLUMNS) {
+        return Ok(None);
+    }
+    let gram = reduce(ctx, data, &CrossProducts { cols: shape.cols, targets: 0 })?;
+    dependence(data, ctx, &gram, intercept, outside)
 }
 
 /// Of all columns but the one `outside`: from the scatter of (x, y), if it tells that all is well, else from the triangle of the rows.
