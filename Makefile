@@ -3,9 +3,13 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: test mpi lint test-rust python test-python generate bench clean
+.PHONY: test test-all mpi lint test-rust python test-python fuzz generate bench clean
 
 test: lint test-rust test-python
+
+# And what takes longer or needs more: see SECURITY.md.
+test-all: test fuzz
+	cargo deny check
 
 # Tests run fits on several processes.
 mpi:
@@ -32,6 +36,16 @@ python: $(VENV)/ready
 test-python: python mpi
 	$(VENV)/bin/python python/generate.py --check
 	$(VENV)/bin/python -m pytest --quiet
+
+# A short run of each target; needs cargo-fuzz and a nightly compiler.
+FUZZ_SECONDS ?= 20
+fuzz:
+	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
+		mkdir -p corpus/$$target && cp -n seeds/$$target/* corpus/$$target/ ; \
+		case $$target in csv*) words=csv ;; parquet) words=parquet ;; *) words=text ;; esac ; \
+		cargo +nightly fuzz run $$target corpus/$$target -- -dict=dictionaries/$$words.dict -max_total_time=$(FUZZ_SECONDS) \
+			-rss_limit_mb=2048 -timeout=20 || exit 1 ; \
+	done
 
 # Classes, stubs, submodules and reference pages, from the list of models.
 generate: python

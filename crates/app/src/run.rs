@@ -132,7 +132,7 @@ impl Job {
                 notes.extend(inspect::balance(rows.labels()));
                 notes.extend(inspect::duplicates(&rows.hashes(ctx)?, &split));
                 let models = if self.tune { self.model.as_slice() } else { &self.models };
-                Choice::best(self.compare_on(train, &plan, models, begin, ctx)?)?
+                Choice::best(self.compare_on(train, &plan, models, begin, ctx)?, plan.task)?
             }
             Some(spec) => Choice::of(spec, None)?,
             None => Choice::first(plan.task)?,

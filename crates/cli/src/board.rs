@@ -14,6 +14,9 @@ use std::io::{self, Write};
 /// Models in the order of their score, with intervals.
 pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io::Result<()> {
     let judged: Vec<&Standing> = found.standings.iter().filter(|standing| standing.mean.is_some()).collect();
+    if judged.is_empty() {
+        return Ok(());
+    }
     let shown = &judged[..judged.len().min(most)];
     let width = shown.iter().map(|standing| standing.model.len()).max().unwrap_or(0);
     writeln!(
@@ -96,7 +99,7 @@ pub fn comparison(out: &mut impl Write, found: &Comparison, notes: &[String]) ->
         writeln!(out, "        {FAINT}left out at this effort: {}{FAINT:#}", found.skipped.join("; "))?;
     }
     if !found.cuts.is_empty() {
-        writeln!(out, "        not finished within the time limit: {}", found.cuts.join("; "))?;
+        writeln!(out, "        not finished within the budget: {}", found.cuts.join("; "))?;
     }
     writeln!(out, "{FAINT}{:.2} s{FAINT:#}", found.seconds)
 }

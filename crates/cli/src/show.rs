@@ -1,7 +1,7 @@
 //! How things look: reports, lists, predictions.
 
 use crate::terminal::{BOLD, FAINT, GOOD, HEADING, name, names};
-use ermine::{Array, Certificate, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, Stop, X, core::param::describe};
+use ermine::{Array, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, X, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
     fit::Texts,
@@ -84,14 +84,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     if let Some(curve) = &report.insight.curve {
         writeln!(out, "{HEADING}rows{HEADING:#}    {}", curve.verdict)?;
     }
-    let passes = match report.log.stop {
-        Stop::Exact => "closed form".into(),
-        ref stop => format!("{stop} after {} passes", report.log.passes),
-    };
-    match &report.log.certificate {
-        Certificate::None => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}")?,
-        certificate => writeln!(out, "{HEADING}fit{HEADING:#}     {passes}; {certificate}")?,
-    }
+    writeln!(out, "{HEADING}fit{HEADING:#}     {}", report.log)?;
     notes(out, &report.notes)?;
     match saved {
         Some(path) => writeln!(
@@ -351,14 +344,10 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
         let (part, scores) = (name(part), scores.iter().map(score).collect::<Vec<_>>());
         writeln!(out, "{HEADING}{part}{HEADING:#}  {}", scores.join(", "))?;
     }
-    writeln!(
-        out,
-        "{HEADING}fit{HEADING:#}       {}, {} passes; {}",
-        fitted.log.stop, fitted.log.passes, fitted.log.certificate
-    )?;
-    let names = names(&fitted.prepared_names());
+    writeln!(out, "{HEADING}fit{HEADING:#}       {}", fitted.log)?;
+    let (columns, classes) = (names(&fitted.prepared_names()), names(fitted.classes()));
     for (name, array) in fitted.model.attributes() {
-        attribute(out, name, &array, &names)?;
+        attribute(out, name, &array, &columns, &classes)?;
     }
     writeln!(
         out,
@@ -367,8 +356,50 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
     )
 }
 
-/// Arrays with one value for each column are shown beside the names; others as they are, cut short.
-fn attribute(out: &mut impl Write, name: &str, array: &Array, names: &[String]) -> io::Result<()> {
+/// Attributes whose last axis is the columns, or the classes. An array is not known by its length: there may be as many classes as columns.
+const BY_COLUMN: &[&str] = &[
+    "coef_",
+    "feature_importances_",
+    "components_",
+    "cluster_centers_",
+    "means_",
+    "mean_",
+    "var_",
+    "scale_",
+    "theta_",
+    "xbar_",
+    "center_",
+    "min_",
+    "data_min_",
+    "data_max_",
+    "data_range_",
+    "max_abs_",
+    "statistics_",
+    "lambdas_",
+    "feature_log_prob_",
+    "feature_count_",
+    "feature_all_",
+    "n_categories_",
+    "n_bins_",
+    "scores_",
+    "pvalues_",
+    "ranking_",
+];
+const BY_CLASS: &[&str] = &["class_count_", "class_prior_", "class_log_prior_", "priors_", "n_support_", "intercept_"];
+
+/// Arrays with one value for each column or class are shown beside the names; others as they are, cut short.
+fn attribute(
+    out: &mut impl Write,
+    name: &str,
+    array: &Array,
+    columns: &[String],
+    classes: &[String],
+) -> io::Result<()> {
+    let names = match name {
+        name if BY_COLUMN.contains(&name) => columns,
+        name if BY_CLASS.contains(&name) && classes.len() > 1 => classes,
+        _ => &[],
+    };
     let texts: Vec<String> = match &array.values {
         Numbers::Float(values) => values.iter().map(|value| number(*value)).collect(),
         Numbers::Int(values) => values.iter().map(i64::to_string).collect(),
@@ -377,7 +408,7 @@ fn attribute(out: &mut impl Write, name: &str, array: &Array, names: &[String]) 
             return arrays
                 .iter()
                 .enumerate()
-                .try_for_each(|(i, array)| attribute(out, &format!("{name}[{i}]"), array, &[]));
+                .try_for_each(|(i, array)| attribute(out, &format!("{name}[{i}]"), array, &[], &[]));
         }
     };
     let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
@@ -388,8 +419,13 @@ fn attribute(out: &mut impl Write, name: &str, array: &Array, names: &[String]) 
         let shape = if shape.is_empty() { String::new() } else { format!(" {FAINT}({}){FAINT:#}", shape.join(" x ")) };
         return writeln!(out, "{HEADING}{name}{HEADING:#}{shape}  {shown}{more}");
     }
-    writeln!(out, "{HEADING}{name}{HEADING:#}")?;
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    // A row for each class has its class above it.
+    let titled = names.len() == columns.len() && classes.len() > 1 && array.shape == [classes.len(), columns.len()];
+    let title = |class: &String| format!("  {:>12}", class.chars().take(12).collect::<String>());
+    let titles: String = if titled { classes.iter().map(title).collect() } else { String::new() };
+    let pad = if titled { (width + 2).saturating_sub(name.chars().count()) } else { 0 };
+    writeln!(out, "{HEADING}{name}{HEADING:#}{:pad$}{FAINT}{titles}{FAINT:#}", "")?;
     for (j, column) in names.iter().enumerate() {
         let row: String = texts.iter().skip(j).step_by(names.len()).map(|text| format!("  {text:>12}")).collect();
         writeln!(out, "  {column:width$}{row}")?;

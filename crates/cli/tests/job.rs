@@ -85,10 +85,9 @@ fn the_same_answer_for_any_number_of_threads() {
 }
 
 #[test]
-fn a_budget_that_is_too_small_is_said() {
-    let output = run(&["fit", "PENGUINS", "--target", "species", "--budget", "1ms"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("time limit"), "{said}");
+fn a_budget_that_is_too_small_still_gives_a_model() {
+    let said = text(&["fit", "PENGUINS", "--target", "species", "--budget", "1ms"]);
+    assert!(said.contains("LogisticRegression") && said.contains("the budget ran out"), "{said}");
     let output = run(&["fit", "PENGUINS", "--target", "species", "--budget", "soon"]);
     assert_eq!(output.status.code(), Some(2));
 }

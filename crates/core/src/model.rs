@@ -25,6 +25,11 @@ pub trait Estimator: Params {
         Self::INFO.passes
     }
 
+    /// What these parameters take, where it depends on them: a model made of others takes what all of them take.
+    fn takes(&self) -> Info {
+        Info { passes: self.passes(), ..Self::INFO }
+    }
+
     /// Predicted seconds of one core of a common laptop for a fit on rows of this shape and predictions for a quarter as many; of
     /// sparse rows `cols` counts the values that a row stores on average. A formula of rows, columns, classes and parameters
     /// with constants from `examples/cost.rs`, so that work can be planned without a clock. What is not worth a formula,
@@ -469,7 +474,7 @@ impl<E: Estimator> AnyEstimator for E {
     }
 
     fn info(&self) -> Info {
-        Info { passes: self.passes(), ..E::INFO }
+        self.takes()
     }
 
     fn values(&self) -> Values {

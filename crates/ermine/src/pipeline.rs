@@ -235,7 +235,8 @@ impl Pipeline {
         let x = owned.as_ref().map_or(batch.x, OwnedX::x);
         let fit = last.fit(&lend(x, &batch, &features, true)?, ctx)?;
         model.steps.push(Step { name: last.name().into(), model: fit.model, missing: last.info().missing });
-        let log = FitLog { notes: notes.into_iter().chain(fit.log.notes.clone()).collect(), ..fit.log };
+        let mut log = fit.log;
+        log.notes.splice(0..0, notes);
         Ok(Fit { model, log, rows: fit.rows })
     }
 
@@ -631,7 +632,7 @@ impl AnyEstimator for ColumnTransformer {
             }
             rows.push(("transform", (&all).into()));
         }
-        Ok(Fit { model: Box::new(model), log: FitLog { passes: 1, notes, ..FitLog::default() }, rows })
+        Ok(Fit { model: Box::new(model), log: FitLog::default().with_notes(notes), rows })
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {

@@ -95,7 +95,7 @@ fn run_fold(
     let test = judge(test)?;
     let score_seconds = start.elapsed().as_secs_f64();
     let train = if train_scores { Some(judge(train)?) } else { None };
-    Ok(FoldResult { test, train, fit_seconds, score_seconds, converged: fit.log.converged() })
+    Ok(FoldResult { test, train, fit_seconds, score_seconds, converged: !fit.log.unfinished() })
 }
 
 /// Every candidate on every fold: results by candidate, then by fold, a failed fit being its error. The rows of a fold are copied

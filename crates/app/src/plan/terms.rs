@@ -274,7 +274,8 @@ fn different_rows(term: &Term, table: &Table) -> Result<Vec<usize>> {
 
 /// The raw columns that the terms read, in the order of the schema.
 pub fn used(terms: &[Term], schema: &Schema) -> Schema {
-    let reads = |field: &&Field| terms.iter().any(|term| term.columns().contains(&&field.name));
+    let read: std::collections::HashSet<&String> = terms.iter().flat_map(Term::columns).collect();
+    let reads = |field: &&Field| read.contains(&field.name);
     Schema { columns: schema.columns.iter().filter(reads).cloned().collect(), na: schema.na.clone() }
 }
 
@@ -352,7 +353,7 @@ pub fn parse(formula: &str, schema: &Schema) -> Result<Vec<Term>> {
         }
     }
     if rest_of_columns {
-        let named: Vec<String> = terms
+        let named: std::collections::HashSet<String> = terms
             .iter()
             .filter_map(|term| if let Term::Column(name) = term { Some(name.clone()) } else { None })
             .collect();

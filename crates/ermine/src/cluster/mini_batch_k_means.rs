@@ -7,7 +7,7 @@
 
 use super::k_means::{Init, KMeans, KMeansModel, Starts, assign_nearest, label_all, rows_by_number};
 use crate::{
-    Ctx, Data, Error, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Shape, Source, Stop, Task, X,
+    Certificate, Ctx, Data, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Passes, Result, Shape, Source, Task, X,
     core::{
         ctx::Progress,
         model::Property,
@@ -74,7 +74,7 @@ impl Estimator for MiniBatchKMeans {
         let tolerance = self.tol * (0..shape.cols).map(|j| moments.variance(j)).sum::<f64>() / shape.cols as f64;
         let mut count = vec![0.0; k];
         let (mut smooth, mut best, mut since, mut moved) = (f64::NAN, f64::INFINITY, 0, f64::NAN);
-        let (mut path, mut stop) = (Vec::new(), Stop::MaxIter);
+        let (mut path, mut halt) = (Vec::new(), Halt::MaxIter);
         for step in 0..steps {
             ctx.check()?;
             let mut rng = ctx.rng("batch", step as u64);
@@ -107,12 +107,12 @@ impl Estimator for MiniBatchKMeans {
             ctx.progress(Progress { what: "mini-batch", step: step + 1, of: Some(steps), value: Some(smooth) });
             (best, since) = if smooth < best { (smooth, 0) } else { (best, since + 1) };
             if self.max_no_improvement.is_some_and(|most| since >= most) || (self.tol > 0.0 && moved <= tolerance) {
-                stop = Stop::Converged;
+                halt = Halt::Settled;
                 break;
             }
         }
         let (labels, inertia) = label_all(data, ctx, &centres, &moments.mean)?;
-        let log = FitLog { passes: path.len(), stop, objective: path, ..FitLog::default() };
+        let log = FitLog::ended(path.len(), path, halt, Certificate::None);
         let mut fit = Fit::new(KMeansModel { centres, inertia, mean: moments.mean }, log);
         fit.rows.push(("labels_", labels.into()));
         Ok(fit)

@@ -87,7 +87,7 @@ impl Estimator for PCA {
             Components::Number(count) => count as usize,
         };
         spectrum.complete(count);
-        let mut log = FitLog { passes: spectrum.passes, ..FitLog::exact(Default::default()) };
+        let mut log = FitLog::default();
         log.notes.push(format!("by {}", spectrum.method));
         let weight = spectrum.weight;
         let model = PCAModel::new(spectrum, most, self.whiten);

@@ -49,9 +49,9 @@ impl Estimator for TruncatedSVD {
             .collect();
         let total = moments.scatter.iter().sum::<f64>() / moments.weight;
         let singular = (0..k).map(|a| square(a).sqrt()).collect();
-        let mut log = FitLog { passes: spectrum.passes + 1, ..FitLog::exact(Default::default()) };
+        let mut log = FitLog::default();
         log.objective.push((spectrum.total - spectrum.squares.iter().take(k).sum::<f64>()).max(0.0) / moments.weight);
-        log.notes.push(format!("by {}", spectrum.method));
+        log.notes.push(format!("by {}, {} passes", spectrum.method, spectrum.passes + 1));
         Ok(Fit::new(TruncatedSVDModel { components, explained, singular, total }, log))
     }
 }

@@ -6,8 +6,7 @@
 
 use super::{Expansion, kernel_ridge::gram, support::resolve};
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task,
-    X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
     core::{
         choice,
         linalg::Eigen,
@@ -110,7 +109,7 @@ impl Estimator for KernelPCA {
         }
         let intercept = (0..kept).map(|c| -(0..n).map(|i| coef[(i, c)] * mean[i]).sum::<f64>()).collect();
         let expansion = Expansion::new(kernel, &batch.x, rows, coef, intercept);
-        let log = FitLog { notes, ..FitLog::exact(Certificate::None) };
+        let log = FitLog::default().with_notes(notes);
         Ok(Fit::new(KernelComponents { expansion, eigenvalues: values }, log))
     }
 }

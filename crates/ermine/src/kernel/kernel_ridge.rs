@@ -6,8 +6,8 @@
 
 use super::{Expansion, support::resolve};
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Passes, Result,
-    Shape, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, OwnedX, Passes, Result, Shape,
+    Source, Task, X,
     core::{
         Batch,
         linalg::{Eigen, View, multiply},
@@ -17,7 +17,6 @@ use crate::{
     engine::{
         block_cholesky,
         kernel::{Gamma, Kernel},
-        points::Points,
     },
 };
 use rayon::prelude::*;
@@ -83,7 +82,7 @@ impl Estimator for KernelRidge {
         };
         let intercept = vec![0.0; coef.cols];
         let expansion = Expansion::new(kernel, &batch.x, ids, coef, intercept);
-        let log = FitLog { notes, ..FitLog::exact(Certificate::None) };
+        let log = FitLog::default().with_notes(notes);
         Ok(Fit::new(KernelRegressor { expansion }, log))
     }
 }
@@ -96,7 +95,7 @@ pub fn gram(ctx: &Ctx, batch: &Batch, kernel: &Kernel, rows: &[usize]) -> Result
         return Err(Error::Data(format!("the kernel matrix of {n} x {n} values would take {size:.0} GB of memory"))
             .hint("use n_components, Nystroem or a sample of the rows"));
     }
-    let points = Points::take(&batch.x, rows.iter().copied());
+    let points = OwnedX::take(&batch.x, rows.iter().copied());
     let ids: &[usize] = if kernel.is_precomputed() { rows } else { &[] };
     let mut out = Matrix::zeros(n, n);
     let band = 128;
@@ -164,7 +163,7 @@ impl KernelRidge {
         order.truncate(m);
         order.sort_unstable();
         notes.push(format!("approximate: {m} landmark rows of {}", rows.len()));
-        let marks = Points::take(&batch.x, order.iter().copied());
+        let marks = OwnedX::take(&batch.x, order.iter().copied());
         let ids: &[usize] = if kernel.is_precomputed() { &order } else { &[] };
         let parts: Vec<(Matrix, Matrix)> = ctx.install(|| {
             rows.par_chunks(rows.len().div_ceil(32).max(512))
@@ -172,7 +171,7 @@ impl KernelRidge {
                     ctx.check()?;
                     let (mut a, mut b) = (Matrix::zeros(m, m), Matrix::zeros(m, targets));
                     for chunk in chunk.chunks(512) {
-                        let part = Points::take(&batch.x, chunk.iter().copied());
+                        let part = OwnedX::take(&batch.x, chunk.iter().copied());
                         let mut block = vec![0.0; chunk.len() * m];
                         kernel.block_with(&part.x(), &marks.x(), ids, &mut block);
                         let mut right = vec![0.0; chunk.len() * targets];

@@ -4,7 +4,7 @@
 //! the rest; SVR(kernel="linear") leaves it free. Solved by dual coordinate descent ([`dual_coordinate`]).
 
 use crate::{
-    Certificate, Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Shape, Source, Task,
+    Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Shape, Source, Task,
     core::{
         choice,
         model::Property,
@@ -30,7 +30,8 @@ params! {
     pub struct LinearSVR {
         /// Errors below this cost nothing.
         epsilon: f64 = 0.0, at_least(0.0), log(1e-3, 1e0);
-        /// Stop when the violation of the optimality conditions is below this fraction of the initial one.
+        /// Stop when the violation of the optimality conditions is below this fraction of the initial one and the
+        /// objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
         /// Inverse regularisation strength: cost of an error above epsilon.
         C: f64 = 1.0, above(0.0), log(1e-4, 1e2);
@@ -89,16 +90,7 @@ impl Estimator for LinearSVR {
         let p = batch.x.cols();
         let model =
             LinearModel { coef: Matrix::new(found.w[..p].to_vec(), 1, p), intercept: vec![found.w[p] * constant] };
-        let log = FitLog {
-            passes: found.passes,
-            stop: found.stop,
-            objective: vec![found.objective],
-            certificate: Certificate::DualityGap {
-                gap: found.gap.unwrap_or(f64::INFINITY),
-                tolerance: self.tol * found.objective,
-            },
-            notes: Vec::new(),
-        };
+        let log = FitLog::proven(found.passes, vec![found.objective], found.bound, found.halt);
         Ok(Fit::new(model, log))
     }
 }

@@ -6,8 +6,7 @@
 
 use super::Expansion;
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task,
-    X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, OwnedX, Passes, Result, Source, Task, X,
     core::{
         Batch, Reduce,
         linalg::Eigen,
@@ -15,10 +14,7 @@ use crate::{
         params, reduce,
         rng::key,
     },
-    engine::{
-        kernel::{Defaults, Kernel},
-        points::Points,
-    },
+    engine::kernel::{Defaults, Kernel},
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +65,7 @@ impl Estimator for Nystroem {
         let m = drawn.len();
         let ids: Vec<usize> = drawn.iter().map(|row| row.1 as usize).collect();
         let values = drawn.into_iter().flat_map(|row| row.2).collect();
-        let points = Points::Dense(Matrix::new(values, m, shape.cols));
+        let points = OwnedX::Dense(Matrix::new(values, m, shape.cols));
         let mut notes: Vec<String> = kernel.judge(&points.x()).into_iter().collect();
         if m < self.n_components {
             notes.push(format!("n_components={} is more than the {m} rows: {m} features", self.n_components));
@@ -83,7 +79,7 @@ impl Estimator for Nystroem {
             Matrix::from_fn(m, m, |i, j| eigen.vectors[(i, j)] * eigen.values[j].abs().max(1e-12).sqrt().recip());
         let coef = scaled.times(&eigen.vectors.transposed());
         let expansion = Expansion { kernel, cols: shape.cols, points, ids, coef, intercept: vec![0.0; m] };
-        let log = FitLog { notes, ..FitLog::exact(Certificate::None) };
+        let log = FitLog::default().with_notes(notes);
         Ok(Fit::new(KernelFeatures { expansion }, log))
     }
 }

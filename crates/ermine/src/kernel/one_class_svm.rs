@@ -103,11 +103,11 @@ impl Estimator for OneClassSVM {
             group: vec![0; n],
             b: start,
         };
-        let solution = smo::solve(ctx, common.name, &mut gram, problem, common.tol, common.max_steps())?;
+        let solution = smo::solve(ctx, common.name, &mut gram, problem, common.tol, common.max_steps(n))?;
         let used: Vec<usize> = (0..n).filter(|&at| solution.b[at] != 0.0).collect();
         let coef = Matrix::new(used.iter().map(|&at| solution.b[at]).collect(), used.len(), 1);
         let ids = used.iter().map(|&at| rows[at]).collect();
-        let mut log = story(&[&solution], common.tol);
+        let mut log = story(&[&solution], common.tol, notes.is_empty());
         log.notes.extend(notes);
         log.notes.push(format!("{} support vectors of {} rows", used.len(), batch.rows()));
         let expansion = Expansion::new(kernel, &batch.x, ids, coef, vec![-solution.level[0]]);

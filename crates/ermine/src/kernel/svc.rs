@@ -13,7 +13,7 @@ use super::support::{
     AS_FAR_AS_TOL, Common, DecisionShape, Machine, SupportClassifier, Task as Pair, WHY_MEMORY, fit_pairs,
 };
 use crate::{
-    Ctx, Error, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
+    Bound, Ctx, Error, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         model::Property,
         param::{above, above_to, any, at_least, log},
@@ -116,7 +116,7 @@ impl SVC {
     /// A large C first: if rows are on the wrong side even then, no margin worth the name separates the classes, and the hard
     /// problem would have no solution. C sum xi <= ||w||^2 / 2 of the hard solution makes this a proof for margins above 1 / sqrt(2 C).
     fn hard_margin(&self, ctx: &Ctx, pair: &Pair) -> Result<Machine> {
-        let x = crate::engine::points::Points::take(&pair.batch.x, pair.rows.iter().copied());
+        let x = crate::OwnedX::take(&pair.batch.x, pair.rows.iter().copied());
         let ids: &[usize] = if pair.kernel.is_precomputed() { &pair.rows } else { &[] };
         let diagonal = pair.kernel.diagonal_with(&x.x(), ids);
         let scale = diagonal.iter().sum::<f64>() / diagonal.len() as f64;
@@ -128,7 +128,7 @@ impl SVC {
                 (if at < pair.positive { score } else { -score }) <= 0.0
             })
             .count();
-        if wrong > 0 || soft.solution.stop == crate::Stop::MaxIter {
+        if wrong > 0 || soft.solution.steps >= pair.common.max_steps(pair.rows.len()) {
             let classes = pair.batch.y.codes();
             let (first, last) = (classes[pair.rows[0]], classes[pair.rows[pair.rows.len() - 1]]);
             return Err(Error::Data(format!(
@@ -139,6 +139,19 @@ impl SVC {
             ))
             .hint("use a finite C, or a kernel with more freedom"));
         }
-        self.machine(ctx, pair, f64::INFINITY, Some(soft.coef))
+        let mut machine = self.machine(ctx, pair, f64::INFINITY, Some(soft.coef))?;
+        // The plane scaled until no row is inside the margin is feasible, so its length bounds the optimum from above.
+        let solution = &mut machine.solution;
+        let norm2: f64 = solution.b.iter().zip(&solution.f).map(|(b, f)| b * f).sum();
+        let margin = (0..pair.rows.len()).map(|at| {
+            let score = solution.f[at] + machine.intercept;
+            if at < pair.positive { score } else { -score }
+        });
+        let margin = margin.fold(f64::INFINITY, f64::min);
+        let dual = solution.b.iter().map(|b| b.abs()).sum::<f64>() - 0.5 * norm2;
+        let primal = if margin > 0.0 { 0.5 * norm2 / (margin * margin) } else { f64::INFINITY };
+        solution.bound = Bound::new(primal - dual, self.tol, primal, primal);
+        solution.path = vec![primal];
+        Ok(machine)
     }
 }

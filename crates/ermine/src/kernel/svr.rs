@@ -114,14 +114,14 @@ pub fn fit_tube(
     let mut gram = Gram::new(&kernel, &points, ids, common.bytes());
     let problem = problem(&batch, &rows);
     let groups = problem.group.iter().any(|&group| group > 0);
-    let solution = smo::solve(ctx, common.name, &mut gram, problem, common.tol, common.max_steps())?;
+    let solution = smo::solve(ctx, common.name, &mut gram, problem, common.tol, common.max_steps(rows.len()))?;
     let n = rows.len();
     let coef: Vec<f64> = (0..n).map(|at| solution.b[at] + solution.b[at + n]).collect();
     let level = if groups { 0.5 * (solution.level[0] + solution.level[1]) } else { solution.level[0] };
     let used: Vec<usize> = (0..n).filter(|&at| coef[at] != 0.0).collect();
     let coef = Matrix::new(used.iter().map(|&at| coef[at]).collect(), used.len(), 1);
     let ids = used.iter().map(|&at| rows[at]).collect();
-    let mut log = story(&[&solution], common.tol);
+    let mut log = story(&[&solution], common.tol, notes.is_empty());
     log.notes.extend(notes);
     log.notes.push(format!("{} support vectors of {} rows", used.len(), batch.rows()));
     let expansion = Expansion::new(kernel, &batch.x, ids, coef, vec![-level]);

@@ -8,7 +8,7 @@
 
 use super::{LinearModel, model::scores};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Stop, Task,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
     X,
     core::{
         kernel,
@@ -99,7 +99,7 @@ impl Estimator for BayesianRidge {
             (z, (yy - explained).max(0.0))
         };
         let coefficients = |z: &[f64]| -> Vec<f64> { (0..p).map(|j| kernel::dot(eigen.vectors.row(j), z)).collect() };
-        let mut stop = Stop::MaxIter;
+        let mut halt = Halt::MaxIter;
         let mut objective = Vec::new();
         let mut old: Option<Vec<f64>> = None;
         for _ in 0..self.max_iter {
@@ -116,7 +116,7 @@ impl Estimator for BayesianRidge {
             let moved = old.map_or(f64::INFINITY, |old| old.iter().zip(&w).map(|(a, b)| (a - b).abs()).sum());
             old = Some(w);
             if moved < self.tol {
-                stop = Stop::Converged;
+                halt = Halt::Settled;
                 break;
             }
         }
@@ -127,13 +127,8 @@ impl Estimator for BayesianRidge {
         let sigma = scaled.times(&eigen.vectors.transposed());
         let mean = if self.fit_intercept { gram.mean[..p].to_vec() } else { vec![0.0; p] };
         let intercept = if self.fit_intercept { gram.mean[p] - kernel::dot(&w, &mean) } else { 0.0 };
-        let log = FitLog {
-            passes: objective.len() - 1,
-            stop,
-            certificate: FitLog::monotone(&objective),
-            objective,
-            notes: Vec::new(),
-        };
+        let certificate = FitLog::monotone(&objective);
+        let log = FitLog::ended(objective.len() - 1, objective, halt, certificate);
         let linear = LinearModel { coef: Matrix::new(w, 1, p), intercept: vec![intercept] };
         Ok(Fit::new(BayesianRidgeModel { linear, alpha, lambda, sigma, mean }, log))
     }

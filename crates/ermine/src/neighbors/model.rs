@@ -1,12 +1,9 @@
 //! What all nearest-neighbour models fit: the rows, what is known of them, and how far to look.
 
 use crate::{
-    Array, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Result, Source, X,
+    Array, Ctx, Error, Fit, FitLog, Matrix, Model, Output, OwnedX, Result, Source, X,
     core::{Target, choice},
-    engine::{
-        neighbours::{Metric, Search},
-        points::Points,
-    },
+    engine::neighbours::{Metric, Search},
 };
 use serde::{Deserialize, Serialize};
 
@@ -91,11 +88,11 @@ pub fn fit(
         }
     };
     let metric = metric.resolve(p, batch.x.cols())?;
-    let mut log = FitLog { passes: 1, ..FitLog::default() };
+    let mut log = FitLog::default();
     if let Metric::Kernel(kernel) = &metric {
         log.notes.extend(kernel.judge(&batch.x));
     }
-    let search = Search::new(Points::all(&batch.x), metric);
+    let search = Search::new(OwnedX::all(&batch.x), metric);
     ctx.install(|| search.prepare());
     Ok(Fit::new(NeighborsModel { search, reach, weighting, known }, log))
 }

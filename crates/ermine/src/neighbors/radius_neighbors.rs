@@ -79,7 +79,7 @@ impl Estimator for RadiusNeighborsClassifier {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * neighbours::cost(shape, 0.25)
+        1e-9 * neighbours::cost_within(shape, 0.25)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
@@ -101,7 +101,7 @@ impl Estimator for RadiusNeighborsRegressor {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * neighbours::cost(shape, 0.25)
+        1e-9 * neighbours::cost_within(shape, 0.25)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {

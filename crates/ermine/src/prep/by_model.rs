@@ -157,7 +157,7 @@ impl Estimator for RFE {
         for (place, round) in rounds.iter().rev().enumerate() {
             round.iter().for_each(|&column| ranking[column] = (place + 2) as f64);
         }
-        let log = FitLog { passes: rounds.len().max(1), ..FitLog::exact(Certificate::None) };
+        let log = FitLog::members(rounds.len());
         Ok(Fit::new(SelectionModel { cols, kept, scores: ranking, chosen_by: ChosenBy::Ranking }, log))
     }
 }

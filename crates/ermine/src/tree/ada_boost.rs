@@ -11,8 +11,8 @@ use super::{
     decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, Plan},
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
-    Spec, Stop, Task, Value, X,
+    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Model, Output, Params, Passes,
+    Result, Shape, Source, Spec, Task, Value, X,
     core::{
         Batch, Feature, choice,
         ctx::Progress,
@@ -82,10 +82,14 @@ impl Estimator for AdaBoostClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
-        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
-        self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -96,7 +100,7 @@ impl Estimator for AdaBoostClassifier {
         let crate::core::TargetKind::Class(k) = classes else { return Err(Error::Data("no classes".into())) };
         let (mut alphas, mut errors, mut bounds) = (vec![], vec![], vec![]);
         let mut bound = 1.0;
-        let mut stop = Stop::Exact;
+        let mut halt = Halt::Passes;
         for round in 0..self.n_estimators {
             let member = rounds.fit(round)?;
             let wrong: Vec<bool> =
@@ -111,7 +115,7 @@ impl Estimator for AdaBoostClassifier {
                         Self::NAME
                     )));
                 }
-                stop = Stop::NoProgress;
+                halt = Halt::Stalled;
                 break;
             }
             let perfect = error <= 0.0;
@@ -129,7 +133,7 @@ impl Estimator for AdaBoostClassifier {
                 value: Some(error),
             });
             if perfect {
-                stop = Stop::Converged;
+                halt = Halt::Settled;
                 break;
             }
             let factor = alpha.exp();
@@ -137,8 +141,8 @@ impl Estimator for AdaBoostClassifier {
             rounds.normalise();
         }
         let objective = if k == 2 && self.learning_rate == 1.0 { bounds } else { vec![] };
-        let log =
-            FitLog { passes: alphas.len(), stop, certificate: FitLog::monotone(&objective), objective, notes: vec![] };
+        let certificate = if objective.is_empty() { Certificate::None } else { FitLog::monotone(&objective) };
+        let log = FitLog::ended(alphas.len(), objective, halt, certificate).with_notes(why(halt));
         let model = AdaBoostModel { cols: batch.x.cols(), classes: k, members: rounds.members, alphas, errors };
         Ok(Fit::new(model, log))
     }
@@ -160,10 +164,14 @@ impl Estimator for AdaBoostRegressor {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
-        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeRegressor", 3));
-        self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -172,7 +180,7 @@ impl Estimator for AdaBoostRegressor {
         let mut rounds = Rounds::new(Self::NAME, base, Task::Regression, &batch, data.features(), ctx)?;
         let y = batch.y.real();
         let (mut alphas, mut errors) = (vec![], vec![]);
-        let mut stop = Stop::Exact;
+        let mut halt = Halt::Passes;
         for round in 0..self.n_estimators {
             let member = rounds.fit(round)?;
             let mut misses: Vec<f64> =
@@ -193,7 +201,7 @@ impl Estimator for AdaBoostRegressor {
             let error = rounds.weights.iter().zip(&misses).map(|(w, miss)| w * miss).sum::<f64>() / total;
             let perfect = error <= 0.0;
             if error >= 0.5 && round > 0 {
-                stop = Stop::NoProgress;
+                halt = Halt::Stalled;
                 break;
             }
             let beta: f64 = if perfect { 0.0 } else { error / (1.0 - error) };
@@ -207,7 +215,7 @@ impl Estimator for AdaBoostRegressor {
                 value: Some(error),
             });
             if perfect || error >= 0.5 {
-                stop = if perfect { Stop::Converged } else { Stop::NoProgress };
+                halt = if perfect { Halt::Settled } else { Halt::Stalled };
                 break;
             }
             rounds
@@ -217,9 +225,20 @@ impl Estimator for AdaBoostRegressor {
                 .for_each(|(w, miss)| *w *= beta.powf((1.0 - miss) * self.learning_rate));
             rounds.normalise();
         }
-        let log = FitLog { passes: alphas.len(), stop, ..FitLog::default() };
+        let log = FitLog::ended(alphas.len(), vec![], halt, Certificate::None).with_notes(why(halt));
         let model = AdaBoostModel { cols: batch.x.cols(), classes: 0, members: rounds.members, alphas, errors };
         Ok(Fit::new(model, log))
+    }
+}
+
+/// What ended the rounds before their number.
+fn why(halt: Halt) -> Vec<String> {
+    match halt {
+        Halt::Settled => vec!["a member makes no mistake: there is nothing left to boost".into()],
+        Halt::Stalled => {
+            vec!["a member is no better than chance on the weighted rows: boosting ends with the one before".into()]
+        }
+        _ => vec![],
     }
 }
 

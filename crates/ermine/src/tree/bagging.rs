@@ -6,7 +6,7 @@
 use super::common::{Amount, check_draws, weights};
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
-    Source, Spec, Stop, Target, Task, X,
+    Source, Spec, Target, Task, X,
     core::{
         Batch,
         ctx::Progress,
@@ -63,6 +63,10 @@ macro_rules! bagging {
                     Passes::Memory(REASON),
                 )
             };
+
+            fn takes(&self) -> Info {
+                members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+            }
 
             fn cost(&self, shape: &Shape) -> f64 {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
@@ -182,7 +186,7 @@ impl Plan {
             members: fitted.into_iter().map(|(member, _)| member).collect(),
             oob_score: score,
         };
-        let log = FitLog { passes: self.members, stop: Stop::Exact, ..FitLog::default() };
+        let log = FitLog::members(self.members);
         Ok(Fit { rows, ..Fit::new(model, log) })
     }
 }

@@ -356,7 +356,7 @@ impl Model for DecisionTreeModel {
 /// Nanoseconds of ranking the columns: once, whatever is grown on them.
 pub fn cost_of_ranks(shape: &Shape) -> f64 {
     let (n, p, _) = shape.sizes();
-    2e4 + n * p * (5.0 + 4.0 * n.ln())
+    4e5 + n * p * (5.0 + 4.0 * n.ln())
 }
 
 /// Nanoseconds of growing one tree that tries `tried` columns at each split: every level passes over the rows of its nodes.
@@ -366,5 +366,5 @@ pub fn cost_of_tree(shape: &Shape, tried: usize, depth: Option<usize>, leaves: O
     let full: f64 = 1.5 * n.max(2.0).log2();
     let depth = depth.map_or(full, |depth| full.min(depth as f64));
     let depth = leaves.map_or(depth, |leaves| depth.min(2.0 * (leaves as f64).log2()));
-    1e3 + depth * n * (5.0 + tried as f64 * if random { 3.0 } else { 8.0 } * (1.0 + 0.1 * outputs))
+    3e4 + depth * n * (5.0 + tried as f64 * if random { 3.0 } else { 8.0 } * (1.0 + 0.1 * outputs))
 }

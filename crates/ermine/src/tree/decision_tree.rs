@@ -17,7 +17,7 @@ use super::{
     prune,
 };
 use crate::{
-    Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Passes, Result, Shape, Source, Stop, Task,
+    Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Passes, Result, Shape, Source, Task,
     core::{
         ctx::together,
         param::{above_to, at_least, between, from_to, linear, log},
@@ -158,7 +158,8 @@ impl Estimator for DecisionTreeClassifier {
     fn cost(&self, shape: &Shape) -> f64 {
         let tried = self.max_features.of(shape.cols.max(1));
         let random = self.splitter == Splitter::Random;
-        1e-9 * (cost_of_ranks(shape) + cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random))
+        let tree = cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random);
+        1e-9 * (cost_of_ranks(shape) + 1.3 * tree)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
@@ -186,7 +187,8 @@ impl Estimator for DecisionTreeRegressor {
     fn cost(&self, shape: &Shape) -> f64 {
         let tried = self.max_features.of(shape.cols.max(1));
         let random = self.splitter == Splitter::Random;
-        1e-9 * (cost_of_ranks(shape) + cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random))
+        let tree = cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random);
+        1e-9 * (cost_of_ranks(shape) + 2.0 * tree)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
@@ -238,13 +240,8 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
     }
     let tree = draft.finish(shape.cols, true);
     let impurity = prune::path(&draft)[0].impurity;
-    let log = FitLog {
-        passes: tree.depth().max(1),
-        stop: Stop::Exact,
-        objective: vec![impurity],
-        notes,
-        ..FitLog::default()
-    };
+    // A pass over the rows for each level.
+    let log = FitLog::ended(tree.depth(), vec![impurity], Halt::Passes, Certificate::None).with_notes(notes);
     let model = DecisionTreeModel {
         classes: match plan.criterion {
             Criterion::Class(_) => tree.outputs(),

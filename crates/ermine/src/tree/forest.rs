@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
-    Source, Stop, Target, Task, X,
+    Source, Target, Task, X,
     core::{
         ctx::{Progress, together},
         memory,
@@ -285,7 +285,7 @@ impl Plan {
             let name = if classes > 0 { "oob_decision_function_" } else { "oob_prediction_" };
             rows.push((name, (&predicted).into()));
         }
-        let log = FitLog { passes: trees.len(), stop: Stop::Exact, notes, ..FitLog::default() };
+        let log = FitLog::members(trees.len()).with_notes(notes);
         let model = ForestModel { classes, trees, importances, oob_score: score };
         Ok(Fit { rows, ..Fit::new(model, log) })
     }

@@ -12,8 +12,8 @@
 
 use super::boost_loss::{Loss, weighted_quantile};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
-    Stop, Target, Task, Value, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Model, Output, Params, Passes, Result, Shape,
+    Source, Target, Task, Value, X,
     core::{
         Batch, TargetKind, choice,
         ctx::{Progress, deal, together},
@@ -394,7 +394,8 @@ impl Boosting<'_> {
         let mut slopes = vec![[0f32; 2]; n * k];
         let mut cells = Vec::new();
         let mut spare = Vec::new();
-        let mut stop = Stop::MaxIter;
+        // The rounds are the model: running through them is no failure.
+        let mut halt = Halt::Passes;
         if train_loss.is_empty() {
             let (train, held_out) = self.losses(&raw)?;
             train_loss.push(train);
@@ -443,7 +444,25 @@ impl Boosting<'_> {
                 }
                 trees.push(tree);
             }
-            let (train, held_out) = self.losses(&raw)?;
+            let (mut train, mut held_out) = self.losses(&raw)?;
+            // The curvature of each class by itself can promise more than all of them together keep: a round that would raise the
+            // loss is taken by half, and half again.
+            let last = train_loss[train_loss.len() - 1];
+            let grown = trees.len() - k;
+            let mut halvings = 0;
+            while train > last && halvings < HALVINGS {
+                for (s, tree) in trees[grown..].iter_mut().enumerate() {
+                    tree.scale(0.5);
+                    tree.add_to(&dense, -1.0, &mut raw[s * n..(s + 1) * n]);
+                }
+                (train, held_out) = self.losses(&raw)?;
+                halvings += 1;
+            }
+            if train > last {
+                trees.truncate(grown);
+                halt = Halt::Stalled;
+                break;
+            }
             train_loss.push(train);
             validation_loss.extend(held_out);
             self.ctx.rows(self.all.rows);
@@ -454,18 +473,12 @@ impl Boosting<'_> {
                 value: train_loss.last().copied(),
             });
             if self.all.held_out > 0 && stalled(&validation_loss, settings.patience, settings.tol) {
-                stop = Stop::EarlyStopping;
+                halt = Halt::EarlyStopping;
                 break;
             }
         }
-        let log = FitLog {
-            passes: trees.len() / k,
-            // The rounds are the model: running through them is no failure.
-            stop: if stop == Stop::MaxIter { Stop::Exact } else { stop },
-            objective: train_loss.clone(),
-            certificate: FitLog::monotone(&train_loss),
-            notes: vec![],
-        };
+        let certificate = FitLog::monotone(&train_loss);
+        let log = FitLog::ended(trees.len() / k, train_loss.clone(), halt, certificate);
         let model = BoostingModel {
             cols: self.bins.cols,
             classes: self.classes(),
@@ -669,6 +682,9 @@ impl Boosting<'_> {
     }
 }
 
+/// A round that raises the loss even by so small a share of its step has nothing to give.
+const HALVINGS: usize = 40;
+
 /// Columns in no group stand alone.
 fn interactions(given: &[Vec<usize>], cols: usize) -> Vec<Vec<usize>> {
     let mut sets = given.to_vec();
@@ -815,6 +831,9 @@ impl Settings<'_> {
         let leaves = (self.max_leaves as f64).min(1.0 + n / self.min_rows_leaf as f64);
         let levels = leaves.log2().min(self.max_depth as f64).max(1.0);
         let tried = (self.max_features * p).max(1.0);
-        3e4 + n * p * 30.0 + trees * (n * self.subsample * (20.0 + levels * tried) + leaves * tried * 200.0)
+        // Rows are counted level by level, and every leaf looks at its bins whether rows fill them or not.
+        let bins = (self.max_bins as f64).min(n);
+        let tree = n * self.subsample * (20.0 + levels * tried) + 18.0 * leaves * tried * bins;
+        1e5 + n * p * 30.0 + trees * tree
     }
 }

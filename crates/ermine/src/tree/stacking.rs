@@ -5,7 +5,7 @@
 
 use crate::{
     Array, Ctx, Data, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape,
-    Source, Spec, Stop, Target, Task, X,
+    Source, Spec, Target, Task, X,
     core::{Batch, TargetKind, ctx::Progress, model::Property, param::at_least, params, rng},
     engine::{
         folds,
@@ -63,6 +63,14 @@ impl Estimator for StackingClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        members::taken(
+            Info { passes: self.passes(), ..Self::INFO },
+            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
+        )
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
         cost(&self.estimators, &last, self.cv, self.passthrough, shape)
@@ -90,6 +98,14 @@ impl Estimator for StackingRegressor {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        members::taken(
+            Info { passes: self.passes(), ..Self::INFO },
+            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
+        )
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
@@ -178,7 +194,7 @@ fn fit(
         None => last_data,
     };
     let last = Member::fit(name, last, task, &last_data, &ctx.child("last", 0))?;
-    let log = FitLog { passes: specs.len() * (folds + 1) + 1, stop: Stop::Exact, ..FitLog::default() };
+    let log = FitLog::members(specs.len() * (folds + 1) + 1);
     Ok(Fit::new(StackingModel { cols: batch.x.cols(), classes, passthrough, members, last }, log))
 }
 

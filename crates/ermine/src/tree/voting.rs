@@ -2,7 +2,7 @@
 
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
-    Spec, Stop, Task, X,
+    Spec, Task, X,
     core::{TargetKind, choice, param::at_least, params},
     engine::members::{self, Member, classes_of},
     entry,
@@ -63,6 +63,10 @@ impl Estimator for VotingClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
         self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
     }
@@ -91,6 +95,10 @@ impl Estimator for VotingRegressor {
             Passes::Shares("the tree among its members looks at rows many times"),
         )
     };
+
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
@@ -149,7 +157,7 @@ fn fit(
         _ => 0,
     };
     let weights = if weights.is_empty() { vec![1.0; members.len()] } else { weights.to_vec() };
-    let log = FitLog { passes: members.len(), stop: Stop::Exact, ..FitLog::default() };
+    let log = FitLog::members(members.len());
     Ok(Fit::new(VotingModel { cols: shape.cols, classes, soft, members, weights }, log))
 }
 
