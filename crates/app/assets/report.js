@@ -17,8 +17,10 @@
     if (value === 0) return "0";
     const size = Math.floor(Math.log10(Math.abs(value)));
     if (size < -4 || size > 8) return value.toExponential(2);
+    // Three decimals, fewer of large numbers, three digits of small ones.
+    const places = size > 0 ? Math.max(0, 3 - size) : size < -2 ? 2 - size : 3;
     // Four digits need no comma, and years must have none.
-    return value.toLocaleString("en", { useGrouping: Math.abs(value) >= 10000, maximumFractionDigits: Math.max(0, 3 - size), minimumFractionDigits: size < 0 ? 3 : 0 });
+    return value.toLocaleString("en", { useGrouping: Math.abs(value) >= 10000, maximumFractionDigits: places, minimumFractionDigits: size < 0 ? 3 : 0 });
   }
   const whole = (value) => Math.round(value).toLocaleString("en");
   const words = (name) => name.replace(/_/g, " ").replace(/\broc auc\b/, "ROC AUC").replace(/^r2$/, "R²");

@@ -40,7 +40,7 @@ pub enum Halt {
     Rounding,
     /// The objective stands still although the tolerance is not met.
     Stalled,
-    /// The objective still falls, but by less than the tolerance a pass: steps are too small.
+    /// The objective still falls, but by less than the tolerance per pass: steps are too small.
     TooSlow,
     /// The gradient is within its tolerance, which proves no bound where nothing is strongly convex.
     Stationary,
@@ -226,11 +226,11 @@ impl fmt::Display for Halt {
             Halt::MaxIter => "pass limit reached",
             Halt::Rounding => "no further step lowers the objective in double precision",
             Halt::Stalled => "objective stopped falling",
-            Halt::TooSlow => "objective still falling, but by less than the tolerance a pass",
+            Halt::TooSlow => "objective still falling, but by less than the tolerance per pass",
             Halt::Stationary => "gradient within tolerance",
             Halt::Settled => "settled",
             Halt::EarlyStopping => "stopped early",
-            Halt::Passes => "all passes made",
+            Halt::Passes => "finished",
         })
     }
 }
@@ -246,7 +246,9 @@ impl fmt::Display for Certificate {
             Certificate::Monotone { largest_rise: 0.0 } => f.write_str("objective never rose"),
             Certificate::Monotone { largest_rise } => write!(f, "objective rose by up to {largest_rise:.1e}"),
             Certificate::LeastSquares { rank, columns, condition, method, .. } => {
-                write!(f, "rank {rank} of {columns}, condition {condition:.1e}, by {method}")
+                let condition =
+                    if (1.0..1e4).contains(condition) { format!("{condition:.0}") } else { format!("{condition:.1e}") };
+                write!(f, "rank {rank} of {columns}, condition {condition}, by {method}")
             }
         }
     }
@@ -376,7 +378,7 @@ mod tests {
         let log = FitLog::proven(0, vec![0.0], Bound::new(0.0, 1e-4, 0.0, 0.0), Halt::MaxIter);
         assert!(log.converged() && log.passes() == 1 && !log.to_string().contains("tolerance 0"), "{log}");
         assert_eq!(FitLog::exact(Certificate::None).to_string(), "closed form");
-        assert_eq!(FitLog::members(100).to_string(), "all passes made after 100 passes");
+        assert_eq!(FitLog::members(100).to_string(), "finished after 100 passes");
     }
 
     #[test]
