@@ -27,7 +27,7 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
     )?;
     for (place, standing) in shown.iter().enumerate() {
         let (mean, margin) = (standing.mean.unwrap_or(f64::NAN), standing.margin.unwrap_or(f64::NAN));
-        let score = format!("{} ± {}", number(mean), number(margin));
+        let score = with_margin(mean, margin);
         let params: Vec<String> =
             standing.params.iter().map(|(name, value)| format!("{name}={}", short(value))).collect();
         let mut remarks: Vec<String> = Vec::new();
@@ -78,7 +78,7 @@ pub fn importance(out: &mut impl Write, weights: &[Weight], metric: &str, most: 
     writeln!(out, "{HEADING}drivers{HEADING:#} {FAINT}{:width$}  drop in {metric} when shuffled{FAINT:#}", "")?;
     for weight in shown {
         let length = ((weight.fall / largest) * 24.0).round().max(0.0) as usize;
-        let amount = format!("{} ± {}", number(weight.fall), number(2.0 * weight.error));
+        let amount = with_margin(weight.fall, 2.0 * weight.error);
         writeln!(out, "        {:width$}  {amount:>20}  {GOOD}{}{GOOD:#}", name(&weight.name), "━".repeat(length))?;
     }
     if weights.len() > shown.len() {
