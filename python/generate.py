@@ -520,9 +520,11 @@ def one_class(model):
         lines += [f"    _outputs_with = {model.outputs_with!r}"]
     if model.without_effect:
         lines += [f"    _ignored = {tuple(model.without_effect)!r}"]
-    singles = single_attributes(model)
+    singles, answers = in_single_precision(model)
     if singles:
         lines += [f"    _singles = {tuple(singles)!r}"]
+    if answers:
+        lines += [f"    _single_answers = {tuple(answers)!r}"]
     lines += ["", "    def __init__("]
     lines += [f"        {line}" for line in arguments(model, lambda name, default, kind: f"{name}={default},")]
     lines += ["    ):", "        super().__init__("]
@@ -553,11 +555,11 @@ def fitting(model, method):
     ]
 
 
-def single_attributes(model):
-    """What scikit-learn's class keeps in single precision when the rows are."""
+def in_single_precision(model):
+    """What scikit-learn's class keeps, and which methods answer, in single precision when the rows are."""
     if model.peer is None:
-        return []
-    found = None
+        return [], []
+    found, said = None, None
     for classes in (3, 2):
         x, y = rows_of(model.task, classes)
         target = y[0] if isinstance(y, tuple) else y if y is not None else np.arange(60) % 3
@@ -573,7 +575,17 @@ def single_attributes(model):
             if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype == np.float32
         }
         found = names if found is None else found & names
-    return sorted(found or ())
+        single_rows, answers = x.astype(np.float32), set()
+        for method in ("predict", "predict_proba", "decision_function", "transform", "score_samples", "inverse_transform"):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    rows = single.transform(single_rows) if method == "inverse_transform" else single_rows
+                    answers |= {method} if getattr(single, method)(rows).dtype == np.float32 else set()
+            except (AttributeError, ValueError, NotImplementedError):
+                continue
+        said = answers if said is None else said & answers
+    return sorted(found or ()), sorted(said or ())
 
 
 def peer_members(model):

@@ -12,9 +12,10 @@ import collections
 import functools
 import inspect
 import json
-import re
+import math
 import numbers
 import os
+import re
 import warnings
 
 import numpy as np
@@ -173,8 +174,8 @@ class Estimator:
             raise
         finally:
             del self._in_peer
-        passes = np.max(getattr(self, "n_iter_", 1), initial=1)
-        self.fit_log_ = FitLog.elsewhere(why, int(passes) if np.isfinite(passes) else 1)
+        passes = [n for n in np.ravel(getattr(self, "n_iter_", 1)) if isinstance(n, numbers.Integral)]
+        self.fit_log_ = FitLog.elsewhere(why, int(max(passes, default=1)))
         self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
         FITS[type(self).__name__, "scikit-learn", why] += 1
         return found
@@ -197,6 +198,13 @@ class Estimator:
             self.__dict__.pop(name, None)
         return set(vars(self))
 
+    def _check_rows(self, X):
+        """Raises `Elsewhere` for rows that the engine has no form for."""
+        if self._name == "PolynomialFeatures":
+            degree = self.degree if isinstance(self.degree, numbers.Integral) else max(self.degree)
+            if math.comb(X.shape[1] + int(degree), int(degree)) > 1 << 24:
+                raise Elsewhere("more columns than fit into memory")
+
     def _check_form(self):
         """Raises `Elsewhere` for what the engine has no form for, beyond what the forms of the parameters say."""
         name = self._name
@@ -206,6 +214,8 @@ class Estimator:
             raise Elsewhere("solver='eigen' scales its directions otherwise")
         if name == "LogisticRegressionCV" and self.use_legacy_attributes is not False:
             raise Elsewhere("the legacy attributes hold the coefficients of every fold")
+        if name == "HuberRegressor" and not self.fit_intercept:
+            raise Elsewhere("fit_intercept=False, where the engine can stop at the start")
         if name == "NuSVC" and self.class_weight is not None:
             raise Elsewhere("class_weight, which libsvm's nu machines take otherwise")
         if name in ("SelectFromModel", "RFE"):
@@ -238,6 +248,7 @@ class Estimator:
         params, starts = self._engine_params()
         single = _is_single(X)
         X, y = self._checked(X, y, reset)
+        self._check_rows(X)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
         params.update(override or {})
@@ -284,6 +295,8 @@ class Estimator:
     _single = False
     #: Attributes that scikit-learn's class has in single precision then.
     _singles = ()
+    #: Methods that then answer in single precision rows likewise.
+    _single_answers = ()
 
     def _halve(self):
         for name in self._singles:
@@ -517,6 +530,10 @@ class Estimator:
         if made is not None and (value := made(self)) is not None:
             self.__dict__[name] = value
             return value
+        # A property that could not answer has said why, and Python asks here afterwards.
+        asked = getattr(type(self), name, None)
+        if isinstance(asked, property):
+            return asked.fget(self)
         above = getattr(super(), "__getattr__", None)
         if above is not None:
             return above(name)
@@ -576,7 +593,10 @@ def engine_method(output):
         @functools.wraps(function)
         def method(self, *args, **kwargs):
             if ours(self):
-                return function(self, *args, **kwargs)
+                found = function(self, *args, **kwargs)
+                if name in self._single_answers and self._single and args and _is_single(args[0]):
+                    found = found.astype(np.float32, copy=False) if hasattr(found, "astype") else found
+                return found
             return getattr(super(Estimator, self), name)(*args, **kwargs)
 
         return available_if(there)(method)
@@ -938,6 +958,8 @@ class Transforms(TransformerMixin):
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
+        if sp.issparse(X) and self._name in _SPARSE_OUT:
+            return super().transform(X)
         found = self._transformed(_rows(self._validated(X, reset=False)))
         return found.astype(np.float32) if self._is_halved(X) else found
 
@@ -964,12 +986,14 @@ class Transforms(TransformerMixin):
         found = self._fit_either(X, y, keep=kept, method="fit_transform", **weight)
         if "_model" not in self.__dict__:
             return found
+        if sp.issparse(X) and self._name in _SPARSE_OUT:
+            return super(Estimator, self).transform(X)
         found = kept["transform"] if "transform" in kept else self._transformed(_rows(kept["X"]))
         return found.astype(np.float32) if self._is_halved(X) else found
 
     def _is_halved(self, X):
         """Whether what comes out is in single precision, as what goes in."""
-        return _is_single(X) and np.float32 in self.__sklearn_tags__().transformer_tags.preserves_dtype
+        return "transform" in self._single_answers and _is_single(X)
 
     def _transformed(self, rows):
         sparse = self._model.transform_sparse(rows, columns=self._column_names())
@@ -1068,6 +1092,10 @@ class Encodes:
             named = zip(columns, self._levels)
             columns = [np.array([np.nan if code != code else levels[int(code)] for code in codes], dtype=object) for codes, levels in named]
         self.categories_ = columns
+
+    def inverse_transform(self, X):
+        """The categories that made these columns."""
+        return super(Estimator, self).inverse_transform(X)
 
 
 class Leaves:
@@ -1241,6 +1269,9 @@ def _items(forms):
     """The forms of a list's items."""
     return next((form["List"] for form in forms if isinstance(form, dict) and "List" in form), [])
 
+
+#: Transformers that make sparse rows of sparse rows, where the engine makes dense ones.
+_SPARSE_OUT = ("Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "StandardScaler", "VarianceThreshold")
 
 #: Defaults of scikit-learn's parameters that are about to change or to go.
 _NOTHING = ("deprecated", "warn")

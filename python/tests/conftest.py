@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         name = item.nodeid.split("/")[-1]
         if name in KNOWN:
-            item.add_marker(pytest.mark.xfail(reason=KNOWN[name], strict=False))
+            item.add_marker(pytest.mark.xfail(reason=KNOWN[name], strict=True))
 
 
 def of_task(*tasks):

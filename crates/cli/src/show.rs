@@ -145,7 +145,11 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         }
         if let Some(folds) = &report.folds {
             let (_, mean, spread) = folds.scores[m];
+<<<<<<< HEAD
             write!(out, "  {:>20}", format!("{} ± {}", score(mean), score(spread)))?;
+=======
+            write!(out, "  {:>20}", with_margin(mean, spread))?;
+>>>>>>> main
         }
         if let Some(baseline) = &report.baseline {
             let text = baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| score(*value));
@@ -512,10 +516,24 @@ pub fn number(value: f64) -> String {
     }
     let size = value.abs().log10().floor();
     if !(-4.0..7.0).contains(&size) {
-        return format!("{value:.3e}");
+        return format!("{value:.2e}");
     }
-    let decimals = (3.0 - size).clamp(0.0, 8.0) as usize;
-    format!("{value:.decimals$}")
+    format!("{value:.*}", decimals(value))
+}
+
+/// Digits behind the point that leave three in all.
+fn decimals(value: f64) -> usize {
+    if value == 0.0 { 3 } else { (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize }
+}
+
+/// A value and its margin with the same digits behind the point: 0.993 ± 0.012.
+pub fn with_margin(value: f64, margin: f64) -> String {
+    let larger = value.abs().max(margin.abs());
+    if !larger.is_finite() || !(1e-4..1e7).contains(&larger) {
+        return format!("{} ± {}", number(value), number(margin));
+    }
+    let decimals = decimals(larger);
+    format!("{value:.decimals$} ± {margin:.decimals$}")
 }
 
 /// A score as people print it: three decimals (0.983), fewer for large numbers (326.1), three digits of small ones.

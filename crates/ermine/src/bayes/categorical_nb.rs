@@ -47,8 +47,8 @@ impl Estimator for CategoricalNB {
         sparse: false,
         categories: true,
         non_negative: true,
-        exceptions: &[(Property::AnyScale, "values are codes of categories, so that a column cannot be rescaled")],
-        not_compared: Some("it takes categories alone"),
+        exceptions: &[(Property::AnyScale, "values are category codes, so a column cannot be rescaled")],
+        not_compared: Some("for categorical columns only"),
         ..Info::new(
             "naive_bayes",
             Task::Classification,

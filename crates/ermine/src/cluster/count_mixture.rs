@@ -55,7 +55,7 @@ impl Estimator for CountMixture {
         non_negative: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "the start draws rows, and a row that stands twice is drawn by another number",
+            "the start draws rows by number, and a repeated row has two numbers",
         )],
         ..Info::new(
             "mixture",

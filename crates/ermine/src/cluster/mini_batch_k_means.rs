@@ -48,7 +48,7 @@ impl Estimator for MiniBatchKMeans {
         random: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "batches draw rows by number, and a row that stands twice has two",
+            "batches draw rows by number, and a repeated row has two numbers",
         )],
         ..Info::new("cluster", Task::Clustering, "min_c sum_i min_k ||x_i - c_k||^2, by random batches", Passes::Many)
     };

@@ -53,7 +53,7 @@ impl Estimator for KernelRidge {
         scale: true,
         random: true,
         flexibility: Flexibility::Kernel,
-        not_compared: Some("it has no intercept, and SVR is as flexible"),
+        not_compared: Some("has no intercept; SVR is as flexible"),
         ..Info::new(
             "kernel_ridge",
             Task::Regression,

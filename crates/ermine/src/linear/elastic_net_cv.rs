@@ -42,7 +42,7 @@ impl Estimator for ElasticNetCV {
         scale: true,
         exceptions: &[(
             crate::core::model::Property::WeightIsRepetition,
-            "folds are cut by row number, so that repeated rows are other folds",
+            "folds are cut by row number, so repeated rows give other folds",
         )],
         ..Info::new(
             "linear_model",

@@ -35,7 +35,7 @@ impl Estimator for GammaRegressor {
     const INFO: Info = Info {
         scale: true,
         target: Domain::Positive,
-        not_compared: Some("ask for it by name: its family is a choice"),
+        not_compared: Some("needs a choice of family; name it to use it"),
         ..Info::new(
             "linear_model",
             Task::Regression,

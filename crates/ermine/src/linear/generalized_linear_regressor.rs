@@ -82,7 +82,7 @@ impl Estimator for GeneralizedLinearRegressor {
     type Model = GlmModel;
 
     const INFO: Info = Info {
-        not_compared: Some("ask for it by name: its family is a choice"),
+        not_compared: Some("needs a choice of family; name it to use it"),
         ..Info::new(
             "linear_model",
             Task::Regression,

@@ -40,7 +40,7 @@ impl Estimator for LassoCV {
         scale: true,
         exceptions: &[(
             crate::core::model::Property::WeightIsRepetition,
-            "folds are cut by row number, so that repeated rows are other folds",
+            "folds are cut by row number, so repeated rows give other folds",
         )],
         ..Info::new(
             "linear_model",

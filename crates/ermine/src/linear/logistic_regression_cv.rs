@@ -55,10 +55,7 @@ impl Estimator for LogisticRegressionCV {
 
     const INFO: Info = Info {
         scale: true,
-        exceptions: &[(
-            Property::WeightIsRepetition,
-            "folds are cut by row number, so that repeated rows are other folds",
-        )],
+        exceptions: &[(Property::WeightIsRepetition, "folds are cut by row number, so repeated rows give other folds")],
         not_compared: Some("the search tunes LogisticRegression"),
         ..Info::new(
             "linear_model",

@@ -83,9 +83,9 @@ impl Estimator for Perceptron {
         random: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "a row twice is two chances of a mistake, a weight of two is one",
+            "a repeated row is two chances of a mistake, a row of weight 2 is one",
         )],
-        not_compared: Some("LinearSVC is the same with a margin"),
+        not_compared: Some("LinearSVC is similar and has a margin"),
         ..Info::new(
             "linear_model",
             Task::Classification,

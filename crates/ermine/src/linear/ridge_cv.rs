@@ -58,7 +58,7 @@ impl Estimator for RidgeCV {
         scale: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "leaving out a row of weight two leaves out both of what would be two rows",
+            "leaving out a row of weight 2 leaves out what would be two rows",
         )],
         ..Info::new(
             "linear_model",

@@ -113,8 +113,11 @@ impl Estimator for SGDClassifier {
         resume: true,
         scale: true,
         random: true,
-        exceptions: &[(Property::WeightIsRepetition, "a row twice is two steps, a weight of two is one longer step")],
-        not_compared: Some("LogisticRegression and LinearSVC reach the optimum that it approaches"),
+        exceptions: &[(
+            Property::WeightIsRepetition,
+            "a repeated row is two steps, a row of weight 2 is one longer step",
+        )],
+        not_compared: Some("LogisticRegression and LinearSVC solve the same problems exactly"),
         ..Info::new(
             "linear_model",
             Task::Classification,

@@ -112,8 +112,11 @@ impl Estimator for SGDRegressor {
         resume: true,
         scale: true,
         random: true,
-        exceptions: &[(Property::WeightIsRepetition, "a row twice is two steps, a weight of two is one longer step")],
-        not_compared: Some("RidgeCV reaches the optimum that it approaches"),
+        exceptions: &[(
+            Property::WeightIsRepetition,
+            "a repeated row is two steps, a row of weight 2 is one longer step",
+        )],
+        not_compared: Some("RidgeCV solves the same problem exactly"),
         ..Info::new(
             "linear_model",
             Task::Regression,

@@ -69,7 +69,7 @@ impl Estimator for RadiusNeighborsClassifier {
         scale: true,
         weights: false,
         flexibility: Flexibility::Neighbours,
-        not_compared: Some("its radius is in the units of the columns"),
+        not_compared: Some("needs a radius in the units of the columns"),
         ..Info::new(
             "neighbors",
             Task::Classification,
@@ -96,7 +96,7 @@ impl Estimator for RadiusNeighborsRegressor {
         weights: false,
         multi_target: true,
         flexibility: Flexibility::Neighbours,
-        not_compared: Some("its radius is in the units of the columns"),
+        not_compared: Some("needs a radius in the units of the columns"),
         ..Info::new("neighbors", Task::Regression, "mean of y_i over d(x, x_i) <= radius", Passes::Memory(WHY_MEMORY))
     };
 

@@ -64,7 +64,7 @@ impl Estimator for KNNImputer {
         missing: true,
         sparse: false,
         weights: false,
-        exceptions: &[(Property::OneRow, "one row has no neighbours; its own values stand for themselves")],
+        exceptions: &[(Property::OneRow, "a single row has no neighbours")],
         ..Info::new(
             "impute",
             Task::Transformation,

@@ -54,7 +54,7 @@ impl Estimator for StackingClassifier {
         random: true,
         exceptions: FOLDS,
         flexibility: Flexibility::Ensemble,
-        not_compared: Some("it needs members"),
+        not_compared: Some("needs a choice of models to combine"),
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -90,7 +90,7 @@ impl Estimator for StackingRegressor {
         random: true,
         exceptions: FOLDS,
         flexibility: Flexibility::Ensemble,
-        not_compared: Some("it needs members"),
+        not_compared: Some("needs a choice of models to combine"),
         ..Info::new(
             "ensemble",
             Task::Regression,

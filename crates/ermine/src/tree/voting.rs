@@ -54,7 +54,7 @@ impl Estimator for VotingClassifier {
         missing: true,
         random: true,
         flexibility: Flexibility::Ensemble,
-        not_compared: Some("it needs members"),
+        not_compared: Some("needs a choice of models to combine"),
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -87,7 +87,7 @@ impl Estimator for VotingRegressor {
         missing: true,
         random: true,
         flexibility: Flexibility::Ensemble,
-        not_compared: Some("it needs members"),
+        not_compared: Some("needs a choice of models to combine"),
         ..Info::new(
             "ensemble",
             Task::Regression,
