@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: test mpi lint test-rust python test-python generate bench clean
+.PHONY: test mpi lint test-rust python test-python conformance conformance-fast generate bench clean
 
 test: lint test-rust test-python
 
@@ -22,7 +22,7 @@ test-rust: mpi
 
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest mpi4py
+	$(VENV)/bin/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest pytest-timeout mpi4py
 	touch $@
 
 # A development build shares its dependencies with the tests of the workspace.
@@ -32,6 +32,14 @@ python: $(VENV)/ready
 test-python: python mpi
 	$(VENV)/bin/python python/generate.py --check
 	$(VENV)/bin/python -m pytest --quiet
+	$(VENV)/bin/python python/tests/peer/run.py --fast
+
+# scikit-learn's own tests with Ermine's classes in the place of scikit-learn's; what fails is in python/tests/peer/failures.txt with its reason.
+conformance: python
+	$(VENV)/bin/python python/tests/peer/run.py
+
+conformance-fast: python
+	$(VENV)/bin/python python/tests/peer/run.py --fast
 
 # Classes, stubs, submodules and reference pages, from the list of models.
 generate: python
