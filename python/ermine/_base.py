@@ -15,6 +15,7 @@ import json
 import math
 import numbers
 import os
+import re
 import warnings
 
 import numpy as np
@@ -72,7 +73,13 @@ class FitLog:
 
     @property
     def converged(self):
-        return self.stop != "MaxIter"
+        """Whether the certificate is within its tolerance, or nothing changes any more where a method has no such proof."""
+        return self.stop in ("Exact", "Converged", "Settled", "Stationary")
+
+    @property
+    def unfinished(self):
+        """Whether a tolerance was asked for and not met."""
+        return self.stop in ("MaxIter", "Rounding", "TooSlow")
 
     def to_json(self):
         """As it stands in a model file."""
@@ -303,11 +310,22 @@ class Estimator:
                 setattr(self, name, value.astype(np.float32))
 
     def _warn_of_end(self):
-        if not self.fit_log_.converged:
+        if self.fit_log_.unfinished:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
                 f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
                 ConvergenceWarning,
+                stacklevel=5,
+            )
+        redundant = [note for note in self.fit_log_.notes if " is redundant: " in note]
+        if redundant:
+            names = getattr(self, "feature_names_in_", None)
+            if names is not None:
+                redundant = [re.sub(r"column (\d+)", lambda j: f"column {names[int(j[1])]!r}", note) for note in redundant]
+            more = f" ({len(redundant) - 3} more in fit_log_.notes)" if len(redundant) > 3 else ""
+            warnings.warn(
+                f"{type(self).__name__}: {'; '.join(redundant[:3])}{more}. The coefficients are the ones of least norm: those of "
+                "redundant columns have no meaning of their own.",
                 stacklevel=5,
             )
 
@@ -319,7 +337,7 @@ class Estimator:
             names = isinstance(value, list) and all(isinstance(item, str) for item in value)
             value = np.array(value) if names else value
             self._set(name, value)
-        if log.stop != "Exact" or hasattr(self, "max_iter"):
+        if log.stop not in ("Exact", "Passes") or hasattr(self, "max_iter"):
             self._set("n_iter_", max(1, log.passes))
         self._finish_fit()
 
@@ -552,7 +570,7 @@ class Estimator:
         tags.input_tags.sparse = info["sparse"]
         tags.input_tags.positive_only = info["non_negative"]
         tags.target_tags.multi_output = info["multi_target"]
-        tags.target_tags.positive_only = info["positive_target"]
+        tags.target_tags.positive_only = info["target"] != "Any"
         return tags
 
 

@@ -1,39 +1,35 @@
-//! Files in, reports out: the road from a table on disk to a fitted model and back.
+//! Files in, reports out: the road from a table on disk to a fitted model and back. Rooms, in the order in which data passes through:
 //!
-//! | module | what it holds |
+//! | module | from what to what |
 //! | --- | --- |
-//! | [`table`], [`csv`], [`parquet`], [`idx`] | files into typed columns, whole or in chunks |
-//! | [`frame`] | typed columns into numbers; the target into values or classes |
-//! | [`disk`] | rows larger than memory |
-//! | [`terms`], [`recipe`], [`part`] | features from raw columns, what is learnt before the model, both as one fit |
-//! | [`job`] | one run from file to fitted model |
-//! | [`look`], [`compare`](mod@compare), [`explain`] | what the data are, which model, why it says what it says |
-//! | [`checkpoint`] | the state of a run that may be killed |
-//! | [`score`], [`report`] | how good it is, as plain data |
-//! | [`html`] | a report to look at |
-//! | [`fitted`], [`file`](mod@file) | a model with all it takes to use it, and its file |
+//! | [`read`] | a file -> a table in memory, or a stream of tables |
+//! | [`table`] | typed columns, and what a cell means |
+//! | [`inspect`] | what is odd about a table: ids, leaks, copies, rare classes |
+//! | [`plan`] | target, task, features, formula -> a plan |
+//! | [`rows`] | encoded rows in memory, on disk, or shared out over workers |
+//! | [`choose`] | candidates, rungs of rows, folds, search -> a choice |
+//! | [`fit`] | preparation and model on a set of rows; checkpoints |
+//! | [`judge`] | predictions -> scores with intervals |
+//! | [`explain`] | importance, dependence, Shapley values, curves, bias and variance |
+//! | [`report`] | plain data -> JSON, HTML |
+//! | [`store`] | the model file |
+//! | [`run`] | the whole story |
 
-pub mod checkpoint;
-pub mod compare;
-pub mod csv;
-pub mod disk;
+pub mod choose;
 pub mod explain;
-pub mod file;
-pub mod fitted;
-pub mod frame;
-pub mod html;
-pub mod idx;
-pub mod job;
-pub mod look;
-pub mod parquet;
-pub mod part;
-pub mod parts;
-pub mod recipe;
+pub mod fit;
+pub mod inspect;
+pub mod judge;
+pub mod plan;
+pub mod read;
 pub mod report;
-pub mod score;
+pub mod rows;
+pub mod run;
+pub mod store;
 pub mod table;
-pub mod terms;
 
-pub use fitted::Fitted;
-pub use job::{Job, Supervised};
+pub use choose::Effort;
+pub use plan::Supervised;
 pub use report::Report;
+pub use run::Job;
+pub use store::{Fitted, file};

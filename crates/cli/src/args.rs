@@ -5,22 +5,74 @@ use ermine::{
     Output, Spec, Task, Value, Values,
     core::param::{Form, Param, describe},
 };
-use ermine_app::{
-    Job,
-    table::{Kind, ReadOptions},
-};
+use ermine_app::{Effort, Job, read::ReadOptions, table::Kind};
 use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf, time::Duration};
 
 pub enum Call {
-    Fit { job: Box<Job>, output: Option<PathBuf>, report: Option<PathBuf>, json: bool, threads: Option<usize> },
-    Compare { job: Box<Job>, json: bool, threads: Option<usize> },
-    Explain { model: PathBuf, inputs: Option<Inputs>, about: About, json: bool, threads: Option<usize> },
-    Predict { model: PathBuf, inputs: Inputs, outputs: Option<Vec<Output>>, threads: Option<usize> },
-    Evaluate { model: PathBuf, inputs: Inputs, json: bool, threads: Option<usize> },
-    Summary { model: PathBuf, inputs: Inputs, level: f64, json: bool, threads: Option<usize> },
-    Models { name: Option<String>, json: bool },
-    Inspect { model: PathBuf, json: bool },
+    Fit {
+        job: Box<Job>,
+        output: Option<PathBuf>,
+        report: Option<PathBuf>,
+        force: bool,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Compare {
+        job: Box<Job>,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Explain {
+        model: PathBuf,
+        inputs: Option<Inputs>,
+        about: About,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Predict {
+        model: PathBuf,
+        inputs: Inputs,
+        outputs: Option<Vec<Output>>,
+        threads: Option<usize>,
+    },
+    Evaluate {
+        model: PathBuf,
+        inputs: Inputs,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Summary {
+        model: PathBuf,
+        inputs: Inputs,
+        level: f64,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Models {
+        name: Option<String>,
+        json: bool,
+    },
+    Inspect {
+        model: PathBuf,
+        json: bool,
+    },
     Completions(clap_complete::Shell),
+}
+
+impl Call {
+    /// Whether what goes to stdout is for programs.
+    pub fn writes_data(&self) -> bool {
+        match self {
+            Call::Predict { .. } | Call::Completions(_) => true,
+            Call::Fit { json, .. }
+            | Call::Compare { json, .. }
+            | Call::Explain { json, .. }
+            | Call::Evaluate { json, .. }
+            | Call::Summary { json, .. }
+            | Call::Models { json, .. }
+            | Call::Inspect { json, .. } => *json,
+        }
+    }
 }
 
 /// What is to be explained.
@@ -146,16 +198,13 @@ fn command(model: Option<&str>) -> Command {
     let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON instead of text");
     let reading = |command: Command| {
         command.next_help_heading("Reading").args([
-            Arg::new("delimiter")
-                .long("delimiter")
-                .value_name("CHAR")
-                .help("Between columns [default: found in the file]"),
+            Arg::new("delimiter").long("delimiter").value_name("CHAR").help("Column separator [default: detected]"),
             Arg::new("no-header").long("no-header").action(ArgAction::SetTrue).help("The first line is data"),
             Arg::new("na")
                 .long("na")
                 .value_name("TEXT")
                 .action(ArgAction::Append)
-                .help("Also means missing; may be repeated"),
+                .help("Treat this text as missing; may be repeated"),
             Arg::new("labels")
                 .long("labels")
                 .value_name("FILE")
@@ -168,7 +217,7 @@ fn command(model: Option<&str>) -> Command {
             .long("threads")
             .value_name("N")
             .value_parser(value_parser!(u64).range(1..=1024))
-            .help("[default: all cores]")
+            .help("Number of threads [default: all cores]")
     };
 
     let target = || Arg::new("target").long("target").short('t').value_name("COLUMN").help("Column to predict");
@@ -178,7 +227,7 @@ fn command(model: Option<&str>) -> Command {
             .value_name("N")
             .value_parser(value_parser!(u64))
             .default_value("0")
-            .help("Of everything random")
+            .help("Random seed")
     };
     let output = || {
         Arg::new("output")
@@ -186,25 +235,36 @@ fn command(model: Option<&str>) -> Command {
             .short('o')
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
-            .help("Save the model here")
+            .help("Save the model to this file")
     };
     let report = || {
         Arg::new("report")
             .long("report")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
-            .help("Write a report with charts here, one HTML file that works offline")
+            .help("Write an HTML report with charts to this file; it works offline")
+    };
+    let force = || {
+        Arg::new("force")
+            .long("force")
+            .action(ArgAction::SetTrue)
+            .help("Overwrite what is there, even if it is not a model or a report")
     };
     let with_models = |command: Command| {
         command.next_help_heading("Comparison").args([
-            Arg::new("budget")
-                .long("budget")
-                .value_name("TIME")
-                .help("For comparing, searching and testing, as 90s, 5min or 1h [default: 60s]"),
+            Arg::new("effort")
+                .long("effort")
+                .value_name("LEVEL")
+                .value_parser(PossibleValuesParser::new(Effort::ALL.map(Effort::name)))
+                .default_value(Effort::default().name())
+                .help("Work to spend on the comparison: about 10 s, 1 min or 10 min on a laptop"),
+            Arg::new("budget").long("budget").value_name("TIME").help(
+                "Time limit, such as 90s, 5min or 1h; stops early and keeps the best model so far [default: none]",
+            ),
             Arg::new("scoring")
                 .long("scoring")
                 .value_name("NAME")
-                .help("Compare by this, as roc_auc or mean_absolute_error [default: accuracy or r2]"),
+                .help("Metric to compare by, such as roc_auc or mean_absolute_error [default: accuracy or r2]"),
             Arg::new("models")
                 .long("models")
                 .value_name("NAME,...")
@@ -214,24 +274,24 @@ fn command(model: Option<&str>) -> Command {
     let with_data = |command: Command| {
         command.next_help_heading("Data").args([
             Arg::new("features").long("features").value_name("FORMULA").help(
-                "What to learn from, as \"log(income) + age:job + poly(x, 3) + text(message)\"; a dot stands for every \
-                 other column [default: every column]",
+                "Features as a formula, such as \"log(income) + age:job + poly(x, 3) + text(message)\"; a dot stands for \
+                 every other column [default: every column]",
             ),
             Arg::new("keep")
                 .long("keep")
                 .value_name("COLUMN")
                 .action(ArgAction::Append)
                 .value_delimiter(',')
-                .help("Learn from it even if it looks like an id or gives the target away; may be repeated"),
+                .help("Use this column even if it looks like an id or leaks the target; may be repeated"),
         ])
     };
     let mut fit = Command::new("fit")
-        .about("Find the best model for a table (or fit the one that is named), test it on held-out rows, and save it")
+        .about("Find the best model for a table, or fit a named one; test it on held-out rows and save it")
         .after_help(
             "Examples:\n  ermine fit penguins.csv --target species --report penguins.html\n  \
              ermine fit houses.csv --target price --model Ridge --alpha 0.3 -o houses.ermine\n  \
              ermine fit points.csv --model KMeans --n-clusters 3\n  \
-             ermine fit 'part-*.parquet' --target y --model Ridge\n  gzip -dc big.csv.gz | ermine fit - --target y --json",
+             ermine fit 'part-*.parquet' --target y\n  gzip -dc big.csv.gz | ermine fit - --target y --json",
         )
         .args([
             table(),
@@ -243,6 +303,7 @@ fn command(model: Option<&str>) -> Command {
                 .help("Model, see 'ermine models' [default: the best of all that make sense]"),
             output(),
             report(),
+            force(),
             json(),
             seed(),
             threads(),
@@ -267,9 +328,10 @@ fn command(model: Option<&str>) -> Command {
                 .value_name("N")
                 .value_parser(value_parser!(usize))
                 .default_value("30")
-                .help("Candidates to draw"),
+                .help("Number of candidates to draw"),
             output(),
             report(),
+            force(),
             json(),
             seed(),
             threads(),
@@ -288,12 +350,12 @@ fn command(model: Option<&str>) -> Command {
                 .value_name("COLUMN")
                 .action(ArgAction::Append)
                 .value_delimiter(',')
-                .help("Not to learn from; may be repeated"),
+                .help("Exclude these columns; may be repeated"),
             Arg::new("weights").long("row-weights").value_name("COLUMN").help("Column of row weights"),
             Arg::new("task")
                 .long("task")
                 .value_parser(["classification", "regression"])
-                .help("How to read the target [default: by its values]"),
+                .help("How to treat the target [default: decided by its values]"),
             Arg::new("kind")
                 .long("kind")
                 .value_name("COLUMN=KIND")
@@ -314,17 +376,17 @@ fn command(model: Option<&str>) -> Command {
             Arg::new("memory")
                 .long("memory")
                 .value_name("SIZE")
-                .help("Read larger files from disk in blocks, as 800MB or 4GB [default: 60 % of what is free]"),
+                .help("Memory for rows, such as 800MB or 4GB; larger tables are read from disk in blocks [default: 60 % of free memory]"),
             Arg::new("scratch")
                 .long("scratch")
                 .value_name("FOLDER")
                 .value_parser(value_parser!(PathBuf))
-                .help("For rows that do not fit in memory"),
+                .help("Folder for temporary files when rows do not fit in memory"),
             Arg::new("checkpoint")
                 .long("checkpoint")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .help("Keep the state of the fit here, and go on from it"),
+                .help("Save the state of the fit here, and resume from it"),
         ])
     };
     for command in [&mut fit, &mut tune, &mut compare] {
@@ -372,7 +434,7 @@ fn command(model: Option<&str>) -> Command {
         ))
         .subcommand(reading(
             Command::new("explain")
-                .about("Show what a model has learnt; with a table, what drives it there and why it says what it says")
+                .about("Show what a model has learned; with a table, what drives its predictions")
                 .after_help(
                     "Examples:\n  ermine explain houses.ermine\n  ermine explain houses.ermine sold.csv\n  \
                      ermine explain houses.ermine sold.csv --row 17\n  \
@@ -392,13 +454,13 @@ fn command(model: Option<&str>) -> Command {
                         .action(ArgAction::SetTrue)
                         .requires("DATA")
                         .conflicts_with("row")
-                        .help("Split the error into bias, variance and noise, by refits on samples of the rows"),
+                        .help("Split the error into bias, variance and noise by refitting on samples"),
                     Arg::new("refits")
                         .long("refits")
                         .value_name("N")
                         .value_parser(value_parser!(u64).range(2..=10_000))
                         .default_value("50")
-                        .help("How often --bias-variance fits the model anew"),
+                        .help("Number of refits for --bias-variance"),
                     json(),
                     threads(),
                 ]),
@@ -475,8 +537,10 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     let list = |name: &str| matches.get_many::<String>(name).into_iter().flatten().cloned().collect::<Vec<_>>();
     (job.keep, job.features, job.metric) = (list("keep"), text("features"), text("scoring"));
     if let Some(time) = text("budget") {
-        job.budget = duration(&time).ok_or_else(|| format!("--budget takes a time such as 90s, not '{time}'"))?;
+        job.budget = Some(duration(&time).ok_or_else(|| format!("--budget takes a time such as 90s, not '{time}'"))?);
     }
+    let effort = text("effort");
+    job.effort = Effort::ALL.into_iter().find(|level| Some(level.name()) == effort.as_deref()).unwrap_or_default();
     for model in text("models").iter().flat_map(|text| split_names(text)) {
         job.models.push(Spec::parse(&model).unwrap_or_else(|| Spec::new(&model)));
     }
@@ -490,10 +554,10 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     job.test = *matches.get_one("test").expect("it has a default");
     job.folds = *matches.get_one("folds").expect("it has a default");
     if let Some(size) = text("memory") {
-        job.memory = bytes(&size).ok_or_else(|| format!("--memory takes a size such as 800MB, not '{size}'"))?;
+        job.limits.memory = bytes(&size).ok_or_else(|| format!("--memory takes a size such as 800MB, not '{size}'"))?;
     }
     if let Some(folder) = matches.get_one::<PathBuf>("scratch") {
-        job.scratch = folder.clone();
+        job.limits.scratch = folder.clone();
     }
     if let Some(model) = text("model") {
         let mut spec = Spec::parse(&model).unwrap_or(Spec { name: model.clone(), params: Values::new() });
@@ -506,16 +570,17 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     }
     let (json, threads) = (matches.get_flag("json"), threads(matches));
     if name == "compare" {
-        job.draws = 0;
+        job.draws = Some(0);
         return Ok(Call::Compare { job: Box::new(job), json, threads });
     }
     if name == "tune" {
         job.tune = true;
-        job.draws = *matches.get_one("draws").expect("it has a default");
+        job.draws = matches.get_one("draws").copied();
     }
     let report = file("report");
     job.insight = report.is_some();
-    Ok(Call::Fit { job: Box::new(job), output: file("output"), report, json, threads })
+    let force = matches.get_flag("force");
+    Ok(Call::Fit { job: Box::new(job), output: file("output"), report, force, json, threads })
 }
 
 /// A value as it was typed; a list may come without its brackets.

@@ -39,8 +39,13 @@ pub enum Error {
     Data(String),
     /// Something this model, file or option cannot do.
     Unsupported(String),
-    /// The method needs all rows in memory and the source is larger than that.
+    /// The method needs its rows in memory, and they are read from disk.
     NeedsMemory {
+        model: String,
+        reason: String,
+    },
+    /// The method needs all rows on one worker, and they are shared out over several.
+    NeedsOneWorker {
         model: String,
         reason: String,
     },
@@ -145,7 +150,10 @@ impl fmt::Display for Error {
             Error::Shape { what, expected, found } => write!(f, "{what}: expected {expected}, found {found}"),
             Error::Data(problem) | Error::Unsupported(problem) | Error::Diverged(problem) => f.write_str(problem),
             Error::NeedsMemory { model, reason } => {
-                write!(f, "{model} needs all rows in memory ({reason}), and this source is read from disk")
+                write!(f, "{model} needs its rows in memory ({reason}), and they are read from disk")
+            }
+            Error::NeedsOneWorker { model, reason } => {
+                write!(f, "{model} needs all rows on one worker ({reason}), and they are shared out over several")
             }
             Error::Cancelled => f.write_str("cancelled"),
             Error::Worker { rank, message } => write!(f, "worker {rank}: {message}"),

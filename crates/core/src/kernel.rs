@@ -211,6 +211,19 @@ pub fn sigmoid(x: f64) -> f64 {
     if x < 0.0 { s } else { 1.0 - s }
 }
 
+/// Turns scores into probabilities and returns ln sum e^s.
+#[inline(always)]
+pub fn softmax(scores: &mut [f64]) -> f64 {
+    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = 0.0;
+    for s in scores.iter_mut() {
+        *s = exp(*s - top);
+        sum += *s;
+    }
+    scores.iter_mut().for_each(|s| *s /= sum);
+    top + sum.ln()
+}
+
 /// tanh x to a few units in the last place: (1 - e^-2|x|) / (1 + e^-2|x|), and the series where that would cancel.
 #[inline(always)]
 pub fn tanh(x: f64) -> f64 {

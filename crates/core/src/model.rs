@@ -8,7 +8,7 @@ use crate::{
     linalg::Matrix,
     log::FitLog,
     param::{Param, Params, Values},
-    source::Shape,
+    source::{Buffers, Shape},
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -19,9 +19,24 @@ pub trait Estimator: Params {
     type Model: Model;
     const INFO: Info;
 
-    /// How these parameters go through the rows, where it depends on them. [`Estimator::INFO`] speaks of the defaults.
+    /// How these parameters go through the rows, where it depends on them. [`Estimator::INFO`] speaks of the defaults. A fit may rely on
+    /// it: rows that cannot be reached so are refused before.
     fn passes(&self) -> Passes {
         Self::INFO.passes
+    }
+
+    /// What these parameters take, where it depends on them: a model made of others takes what all of them take.
+    fn takes(&self) -> Info {
+        Info { passes: self.passes(), ..Self::INFO }
+    }
+
+    /// Predicted seconds of one core of a common laptop for a fit on rows of this shape and predictions for a quarter as many; of
+    /// sparse rows `cols` counts the values that a row stores on average. A formula of rows, columns, classes and parameters
+    /// with constants from `examples/cost.rs`, so that work can be planned without a clock. What is not worth a formula,
+    /// such as a transformer, passes over its rows a few times.
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, _) = shape.sizes();
+        1e-9 * (2e4 + 10.0 * n * p)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>>;
@@ -264,6 +279,17 @@ pub enum Passes {
 }
 
 impl Passes {
+    /// How several methods that see the same rows go through them together: as the most demanding one.
+    pub fn and(self, other: Passes) -> Passes {
+        let demand = |passes: Passes| match passes {
+            Passes::One => 0,
+            Passes::Many => 1,
+            Passes::Shares(_) => 2,
+            Passes::Memory(_) => 3,
+        };
+        if demand(other) > demand(self) { other } else { self }
+    }
+
     /// Why rows cannot be read from disk block by block, if they cannot.
     pub const fn needs_memory(self) -> Option<&'static str> {
         match self {
@@ -296,6 +322,28 @@ pub enum Property {
     AnyScale,
 }
 
+/// Values of the target that a model is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Domain {
+    Any,
+    /// 0, 1, 2 and so on; a fit takes any number of 0 or more.
+    Count,
+    /// Above 0.
+    Positive,
+}
+
+/// How far a family bends to the data, from stiff to flexible: of equally good models the stiffer one is easier to explain and
+/// to trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Flexibility {
+    Linear,
+    Tree,
+    Neighbours,
+    Kernel,
+    Ensemble,
+    Network,
+}
+
 /// What the list knows of a model.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Info {
@@ -325,8 +373,15 @@ pub struct Info {
     pub random: bool,
     /// Whether x must be 0 or more (counts, shares).
     pub non_negative: bool,
-    /// Whether the target must be above 0.
-    pub positive_target: bool,
+    /// Whether every column is the count of a word, or whether the word is there.
+    pub word_counts: bool,
+    /// Values of the target that it is for.
+    pub target: Domain,
+    /// Parameters that are counted in the units of the target, such as the width of a tube.
+    pub target_units: &'static [&'static str],
+    pub flexibility: Flexibility,
+    /// Why a comparison tries it only when it is asked for by name.
+    pub not_compared: Option<&'static str>,
     /// Whether it can go on from an earlier fit ([`Estimator::resume`]): `partial_fit` and `warm_start` in Python.
     pub resume: bool,
     pub exceptions: &'static [(Property, &'static str)],
@@ -350,7 +405,11 @@ impl Info {
             supervised: false,
             random: false,
             non_negative: false,
-            positive_target: false,
+            word_counts: false,
+            target: Domain::Any,
+            target_units: &[],
+            flexibility: Flexibility::Linear,
+            not_compared: None,
             resume: false,
             exceptions: &[],
         }
@@ -403,6 +462,8 @@ pub trait AnyEstimator: Send + Sync {
     fn name(&self) -> &'static str;
     fn info(&self) -> Info;
     fn values(&self) -> Values;
+    /// [`Estimator::cost`], finite and never 0.
+    fn cost(&self, shape: &Shape) -> f64;
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>>;
     fn resume(&self, model: &dyn AnyModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>>;
 }
@@ -413,30 +474,93 @@ impl<E: Estimator> AnyEstimator for E {
     }
 
     fn info(&self) -> Info {
-        Info { passes: self.passes(), ..E::INFO }
+        self.takes()
     }
 
     fn values(&self) -> Values {
         Params::values(self)
     }
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        Estimator::cost(self, shape).clamp(1e-6, 1e12)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
         check_fit(E::NAME, &E::INFO, &data.shape())?;
         self.validate()?;
+        check_source(E::NAME, self.passes(), data)?;
         let Fit { model, log, rows } = Estimator::fit(self, data, ctx)?;
+        check_sound(E::NAME, &model, &log, data)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
 
     fn resume(&self, model: &dyn AnyModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
         check_fit(E::NAME, &E::INFO, &data.shape())?;
         self.validate()?;
+        check_source(E::NAME, self.passes(), data)?;
         let Some(model) = model.as_any().downcast_ref::<E::Model>() else {
             return Err(another_kind(E::NAME));
         };
         check_same_columns(Model::cols(model), data.shape().cols)?;
         let Fit { model, log, rows } = Estimator::resume(self, model, data, ctx)?;
+        check_sound(E::NAME, &model, &log, data)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
+}
+
+/// Refuses rows that these passes cannot reach, before the first of them is read.
+pub fn check_source(name: &str, passes: Passes, data: &dyn Source) -> Result<()> {
+    if let Some(reason) = passes.needs_memory() {
+        data.share_in_memory(name, reason)?;
+    }
+    if let Some(reason) = passes.needs_one_worker() {
+        data.in_memory(name, reason)?;
+    }
+    Ok(())
+}
+
+/// What no fit hands out, in one place: a model that could not be loaded again, or that has no number to say of its own first rows.
+fn check_sound<M: Model>(name: &str, model: &M, log: &FitLog, data: &dyn Source) -> Result<()> {
+    const ROWS: usize = 8;
+    let beyond = |what: String| {
+        Error::Data(format!("{name}: the fit left the range of numbers: {what}"))
+            .hint("bring columns and target to a smaller scale, or choose less extreme parameters")
+    };
+    model.check().map_err(|error| beyond(error.to_string()))?;
+    if log.objective.iter().any(|value| value.is_nan()) {
+        return Err(beyond("the objective is NaN".into()));
+    }
+    // Workers have one model and different rows, and have to come to one answer.
+    let held = data.held();
+    if held.len() < data.shape().rows {
+        return Ok(());
+    }
+    let mut buffers = Buffers::default();
+    let x = data.read(held.start..held.end.min(held.start + ROWS), &mut buffers)?.x;
+    for (output, width) in Model::outputs(model) {
+        if matches!(output, Output::Inverse | Output::Leaf) {
+            continue;
+        }
+        let mut out = vec![0.0; x.rows() * width];
+        // What predicting refuses in words is refused there.
+        if Model::predict(model, &x, output, &mut out).is_err() {
+            continue;
+        }
+        for (i, said) in out.chunks_exact(width.max(1)).enumerate() {
+            let mut known = true;
+            x.row(i).for_each(|_, value| known &= value.is_finite());
+            let sound = |value: &f64| match output {
+                // Impossible rows have density 0, and a transformer may hand on what is missing.
+                Output::Density => !value.is_nan(),
+                Output::Transform => value.is_finite() || !known,
+                _ => value.is_finite(),
+            };
+            if let Some(value) = said.iter().find(|value| !sound(value)) {
+                return Err(beyond(format!("what it says of row {} is {value}", held.start + i)));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What every fit refuses, in one place.

@@ -69,26 +69,117 @@ impl OwnedX {
         }
     }
 
+    /// The columns of all pieces side by side, as sparse rows or dense ones. Every piece has the same rows.
+    pub fn hstack(pieces: &[OwnedX], sparse: bool) -> Self {
+        let rows = pieces.first().map_or(0, |piece| piece.x().rows());
+        let cols = pieces.iter().map(|piece| piece.x().cols()).sum();
+        if !sparse {
+            let mut out = Matrix::zeros(rows, cols);
+            let mut start = 0;
+            for piece in pieces.iter().map(OwnedX::x) {
+                piece.iter().enumerate().for_each(|(i, row)| row.for_each(|j, value| out[(i, start + j)] = value));
+                start += piece.cols();
+            }
+            return OwnedX::Dense(out);
+        }
+        let mut out = OwnedCsr::new(cols);
+        for i in 0..rows {
+            let mut start = 0;
+            for piece in pieces.iter().map(OwnedX::x) {
+                piece.row(i).for_each(|j, value| {
+                    if value != 0.0 {
+                        out.push(start + j, value);
+                    }
+                });
+                start += piece.cols();
+            }
+            out.end_row();
+        }
+        OwnedX::Sparse(out)
+    }
+
     /// The rows with these numbers, in this order, dense or sparse as they were.
     pub fn of_rows(x: &X, rows: &[usize]) -> Self {
+        OwnedX::take(x, rows.iter().copied())
+    }
+
+    /// The rows with these numbers, in this order, dense or sparse as they were.
+    pub fn take(x: &X, rows: impl IntoIterator<Item = usize>) -> Self {
+        let rows = rows.into_iter();
         match x {
             X::Dense(_) => {
-                let mut values = Vec::with_capacity(rows.len() * x.cols());
-                for &i in rows {
+                let mut values = Vec::with_capacity(rows.size_hint().0 * x.cols());
+                let mut count = 0;
+                for i in rows {
                     if let Row::Dense(row) = x.row(i) {
                         values.extend_from_slice(row);
                     }
+                    count += 1;
                 }
-                OwnedX::Dense(Matrix::new(values, rows.len(), x.cols()))
+                OwnedX::Dense(Matrix::new(values, count, x.cols()))
             }
             X::Sparse(_) => {
                 let mut out = OwnedCsr::new(x.cols());
-                for &i in rows {
+                for i in rows {
                     x.row(i).for_each(|j, value| out.push(j, value));
                     out.end_row();
                 }
                 OwnedX::Sparse(out)
             }
+        }
+    }
+
+    /// All rows.
+    pub fn all(x: &X) -> Self {
+        OwnedX::take(x, 0..x.rows())
+    }
+
+    /// The same rows without their zeros, where these are most numbers: products are then made of what is left.
+    pub fn thinned(self) -> Self {
+        let OwnedX::Dense(Matrix { values, rows, cols }) = &self else { return self };
+        let stored = values.iter().filter(|value| **value != 0.0).count();
+        if stored * 4 > values.len() {
+            return self;
+        }
+        let mut out = OwnedCsr::new(*cols);
+        for row in values.chunks_exact((*cols).max(1)).take(*rows) {
+            row.iter().enumerate().filter(|cell| *cell.1 != 0.0).for_each(|(j, &value)| out.push(j, value));
+            out.end_row();
+        }
+        OwnedX::Sparse(out)
+    }
+
+    pub fn rows(&self) -> usize {
+        match self {
+            OwnedX::Dense(m) => m.rows,
+            OwnedX::Sparse(csr) => csr.starts.len().saturating_sub(1),
+        }
+    }
+
+    pub fn cols(&self) -> usize {
+        match self {
+            OwnedX::Dense(m) => m.cols,
+            OwnedX::Sparse(csr) => csr.cols,
+        }
+    }
+
+    pub fn to_matrix(&self) -> Matrix {
+        match self {
+            OwnedX::Dense(m) => m.clone(),
+            OwnedX::Sparse(_) => self.x().to_matrix(),
+        }
+    }
+
+    /// Whether rows that were read from a file hold together.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            OwnedX::Dense(m) if m.is_consistent() && m.cols > 0 => Ok(()),
+            OwnedX::Dense(m) => Err(Error::shape("stored rows", format!("{} x {}", m.rows, m.cols), m.values.len())),
+            // A width beyond memory would be refused by nobody else.
+            OwnedX::Sparse(csr) if csr.cols == 0 || csr.cols > u32::MAX as usize => {
+                Err(Error::shape("stored rows", "at least one column", csr.cols))
+            }
+            OwnedX::Sparse(csr) => csr.check(),
         }
     }
 
@@ -209,6 +300,12 @@ mod tests {
         for columns in [vec![2, 0], vec![1, 1, 0], vec![2]] {
             let (a, b) = (OwnedX::of_columns(&dense, &columns), OwnedX::of_columns(&csr.x(), &columns));
             assert_eq!(a.x().to_matrix(), b.x().to_matrix());
+            for sparse in [false, true] {
+                let all = OwnedX::hstack(&[a.clone(), b.clone()], sparse);
+                assert_eq!(matches!(all, OwnedX::Sparse(_)), sparse);
+                let twice: Vec<usize> = columns.iter().chain(&columns).copied().collect();
+                assert_eq!(all.x().to_matrix(), OwnedX::of_columns(&dense, &twice).x().to_matrix());
+            }
         }
     }
 }

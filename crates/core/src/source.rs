@@ -4,7 +4,7 @@
 //! all workers, so that a block has the same number wherever it is read.
 
 use crate::{
-    Error, Result,
+    Error, OwnedX, Result,
     data::{Batch, Feature, Target, TargetKind, X},
 };
 use std::{borrow::Cow, ops::Range};
@@ -17,6 +17,18 @@ pub struct Shape {
     pub target: TargetKind,
     pub sparse: bool,
     pub weighted: bool,
+}
+
+impl Shape {
+    /// Rows, columns, and classes or targets (at least 1), as numbers for formulas of cost.
+    pub fn sizes(&self) -> (f64, f64, f64) {
+        let outputs = match self.target {
+            TargetKind::None => 1,
+            TargetKind::Real(targets) => targets,
+            TargetKind::Class(classes) => classes,
+        };
+        (self.rows.max(1) as f64, self.cols.max(1) as f64, outputs.max(1) as f64)
+    }
 }
 
 pub trait Source: Send + Sync {
@@ -47,7 +59,7 @@ impl dyn Source + '_ {
         let batch = self.share_in_memory(model, reason)?;
         match self.held().len() == self.shape().rows {
             true => Ok(batch),
-            false => Err(Error::NeedsMemory { model: model.into(), reason: reason.into() }),
+            false => Err(Error::NeedsOneWorker { model: model.into(), reason: reason.into() }),
         }
     }
 
@@ -60,7 +72,12 @@ impl dyn Source + '_ {
 /// Space for a source that has to copy.
 #[derive(Default)]
 pub struct Buffers {
+    /// Dense rows, or the stored values of sparse ones with their `starts` and `columns`.
     pub x: Vec<f64>,
+    pub starts: Vec<usize>,
+    pub columns: Vec<u32>,
+    /// Rows that were made of those in `x`.
+    pub made: Option<OwnedX>,
     pub y: Vec<f64>,
     pub codes: Vec<u32>,
     pub weights: Vec<f64>,
@@ -258,7 +275,7 @@ impl Source for Disk {
 
     fn read<'a>(&'a self, rows: Range<usize>, buffers: &'a mut Buffers) -> Result<Batch<'a>> {
         let (width, cols, n) = (Disk::width(&self.shape), self.shape.cols, rows.len());
-        let Buffers { x, y, codes, weights } = buffers;
+        let Buffers { x, y, codes, weights, .. } = buffers;
         x.resize(n * width, 0.0);
         self.store.read_at((rows.start * width) as u64, x)?;
         // Target and weight leave first, then the rows close up in place.

@@ -8,8 +8,12 @@
 
 use crate::{
     AnyEstimator, AnyModel, Array, Ctx, Data, Error, Feature, Fit, FitLog, Info, Matrix, Numbers, Output, OwnedCsr,
-    OwnedX, Passes, Result, Source, Spec, Task, Value, Values, X,
-    core::{Batch, Shape, model::check_fit, source::Buffers},
+    OwnedX, Passes, Result, Shape, Source, Spec, Task, Value, Values, X,
+    core::{
+        Batch,
+        model::{check_fit, check_source},
+        source::Buffers,
+    },
     make, predict,
 };
 use serde::{Deserialize, Serialize};
@@ -146,11 +150,12 @@ struct Transformed<'a> {
     model: &'a dyn AnyModel,
     width: usize,
     missing: bool,
+    sparse: bool,
 }
 
 impl Source for Transformed<'_> {
     fn shape(&self) -> Shape {
-        Shape { cols: self.width, sparse: false, ..self.source.shape() }
+        Shape { cols: self.width, sparse: self.sparse, ..self.source.shape() }
     }
 
     fn held(&self) -> Range<usize> {
@@ -163,10 +168,11 @@ impl Source for Transformed<'_> {
         if !self.missing {
             batch.x.check_finite(batch.first)?;
         }
-        buffers.x.clear();
-        buffers.x.resize(batch.rows() * self.width, 0.0);
-        let placed = self.model.predict_block(&batch.x, Output::Transform, &mut buffers.x);
-        placed.map_err(|error| shift_row(error, batch.first))?;
+        let made = transform_block(self.model, &batch.x, self.sparse);
+        match made.map_err(|error| shift_row(error, batch.first))? {
+            OwnedX::Dense(dense) => buffers.x = dense.values,
+            OwnedX::Sparse(csr) => (buffers.starts, buffers.columns, buffers.x) = (csr.starts, csr.columns, csr.values),
+        }
         buffers.y = batch.y.real().to_vec();
         buffers.codes = batch.y.codes().to_vec();
         buffers.weights = batch.weights.map_or_else(Vec::new, <[f64]>::to_vec);
@@ -176,7 +182,11 @@ impl Source for Transformed<'_> {
             crate::Target::Class { classes, .. } => crate::Target::Class { codes: &buffers.codes, classes },
         };
         let weights = batch.weights.is_some().then_some(&buffers.weights[..]);
-        Ok(Batch { x: X::dense(&buffers.x, self.width)?, y, weights, first: batch.first })
+        let x = match self.sparse {
+            true => X::csr(&buffers.starts, &buffers.columns, &buffers.x, self.width)?,
+            false => X::dense(&buffers.x, self.width)?,
+        };
+        Ok(Batch { x, y, weights, first: batch.first })
     }
 }
 
@@ -194,7 +204,9 @@ impl Pipeline {
         let Some((last, transformers)) = self.steps.split_last() else {
             return Err(Error::Data("Pipeline: there are no steps".into()));
         };
-        check_fit("Pipeline", &AnyEstimator::info(self), &data.shape())?;
+        let info = AnyEstimator::info(self);
+        check_fit("Pipeline", &info, &data.shape())?;
+        check_source("Pipeline", info.passes, data)?;
         let mut model = PipelineModel { steps: Vec::new(), cols: data.shape().cols };
         let mut notes = Vec::new();
         let memory = data.memory().filter(|_| data.held().len() == data.shape().rows);
@@ -224,7 +236,8 @@ impl Pipeline {
         let x = owned.as_ref().map_or(batch.x, OwnedX::x);
         let fit = last.fit(&lend(x, &batch, &features, true)?, ctx)?;
         model.steps.push(Step { name: last.name().into(), model: fit.model, missing: last.info().missing });
-        let log = FitLog { notes: notes.into_iter().chain(fit.log.notes.clone()).collect(), ..fit.log };
+        let mut log = fit.log;
+        log.notes.splice(0..0, notes);
         Ok(Fit { model, log, rows: fit.rows })
     }
 
@@ -244,12 +257,11 @@ impl Pipeline {
             let outcome = if steps.len() == 1 {
                 (fit.log, fit.rows)
             } else {
-                if fit.rows.iter().any(|(name, _)| *name == "transform") {
-                    let reason = "its training rows are encoded without their own targets".into();
-                    return Err(Error::NeedsMemory { model: step.name().into(), reason });
-                }
                 let width = transform_width(&*fit.model)?;
-                let next = Transformed { source: data, model: &*fit.model, width, missing: info.missing };
+                // As in memory: sparse if the step makes sparse rows and everything that follows takes them.
+                let sparse = steps[1..].iter().all(|step| step.info().sparse)
+                    && fit.model.transform_sparse(&X::dense(&[], data.shape().cols)?)?.is_some();
+                let next = Transformed { source: data, model: &*fit.model, width, missing: info.missing, sparse };
                 descend(&steps[1..], &next, ctx, number + 1, model)?
             };
             model.steps.insert(0, Step { name: step.name().into(), model: fit.model, missing: info.missing });
@@ -285,6 +297,11 @@ impl AnyEstimator for Pipeline {
         }
         (info.scale, info.exceptions) = (false, &[]);
         info
+    }
+
+    /// The sum over the steps. How many columns a transformer makes is not known before it is fitted: as many as it takes.
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.steps.iter().map(|step| step.cost(shape)).sum::<f64>().max(1e-6)
     }
 
     fn values(&self) -> Values {
@@ -547,6 +564,11 @@ impl AnyEstimator for ColumnTransformer {
         }
     }
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        let of = |cols: usize| Shape { cols, ..shape.clone() };
+        self.groups.iter().map(|group| group.steps.cost(&of(group.columns.len()))).sum::<f64>().max(1e-6)
+    }
+
     fn values(&self) -> Values {
         let groups: Vec<_> =
             self.groups.iter().map(|group| (group.columns.clone(), group.steps.specs.clone())).collect();
@@ -611,7 +633,7 @@ impl AnyEstimator for ColumnTransformer {
             }
             rows.push(("transform", (&all).into()));
         }
-        Ok(Fit { model: Box::new(model), log: FitLog { passes: 1, notes, ..FitLog::default() }, rows })
+        Ok(Fit { model: Box::new(model), log: FitLog::default().with_notes(notes), rows })
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
@@ -659,15 +681,8 @@ impl AnyModel for ColumnModel {
     }
 
     fn predict_block(&self, x: &X, _: Output, out: &mut [f64]) -> Result<()> {
-        let width = out.len() / x.rows().max(1);
-        let mut start = 0;
-        out.fill(0.0);
-        for piece in self.pieces(x, false)? {
-            let piece = piece.x();
-            for (i, row) in piece.iter().enumerate() {
-                row.for_each(|j, value| out[i * width + start + j] = value);
-            }
-            start += piece.cols();
+        if let OwnedX::Dense(all) = OwnedX::hstack(&self.pieces(x, false)?, false) {
+            out.copy_from_slice(&all.values);
         }
         Ok(())
     }
@@ -684,21 +699,10 @@ impl AnyModel for ColumnModel {
         if !pieces.iter().any(|piece| matches!(piece, OwnedX::Sparse(_))) || stored * 4 > width {
             return Ok(None);
         }
-        let mut out = OwnedCsr::new(width);
-        for i in 0..x.rows() {
-            let mut start = 0;
-            for piece in &pieces {
-                let piece = piece.x();
-                piece.row(i).for_each(|j, value| {
-                    if value != 0.0 {
-                        out.push(start + j, value);
-                    }
-                });
-                start += piece.cols();
-            }
-            out.end_row();
+        match OwnedX::hstack(&pieces, true) {
+            OwnedX::Sparse(csr) => Ok(Some(csr)),
+            OwnedX::Dense(_) => Ok(None),
         }
-        Ok(Some(out))
     }
 
     fn feature_names(&self, input: &[String]) -> Option<Vec<String>> {

@@ -19,7 +19,12 @@
 
 use crate::{
     AnyModel, Ctx, Data, Error, Matrix, OwnedData, Result, Source, Spec, Target, Value,
-    core::{Batch, ctx::Progress, param::Search, rng},
+    core::{
+        Batch,
+        ctx::Progress,
+        param::{Form, Search},
+        rng,
+    },
     make,
     metrics::Metric,
     predict,
@@ -90,7 +95,7 @@ fn run_fold(
     let test = judge(test)?;
     let score_seconds = start.elapsed().as_secs_f64();
     let train = if train_scores { Some(judge(train)?) } else { None };
-    Ok(FoldResult { test, train, fit_seconds, score_seconds, converged: fit.log.converged() })
+    Ok(FoldResult { test, train, fit_seconds, score_seconds, converged: !fit.log.unfinished() })
 }
 
 /// Every candidate on every fold: results by candidate, then by fold, a failed fit being its error. The rows of a fold are copied
@@ -198,8 +203,11 @@ pub fn space(spec: &Spec) -> Result<Space> {
     let params = (crate::entry(&spec.name)?.params)();
     let declared = params.into_iter().filter_map(|param| {
         let search = param.search?;
-        let whole = param.forms.iter().any(|form| matches!(form, crate::core::param::Form::Int(_)))
-            && !param.forms.iter().any(|form| matches!(form, crate::core::param::Form::Float(_)));
+        let takes = |wanted: fn(&Form) -> bool| param.forms.iter().any(wanted);
+        let is_count = takes(|form| matches!(form, Form::Int(_)));
+        // A parameter may be a count or a share; its range speaks of what its default is.
+        let is_share = takes(|form| matches!(form, Form::Float(_))) && !matches!(param.default, Value::Int(_));
+        let whole = is_count && !is_share;
         Some((param.name.to_string(), Values::Range { search, whole }))
     });
     Ok(declared.collect())
@@ -452,4 +460,21 @@ pub fn class_counts(y: &Target) -> Vec<usize> {
     let mut counts = vec![0; classes];
     codes.iter().for_each(|&code| counts[code as usize] += 1);
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_draw_from_a_declared_range_is_allowed() {
+        for entry in crate::MODELS {
+            let spec = Spec::new(entry.name);
+            for drawn in random(&spec, &space(&spec).unwrap(), 20, 3).unwrap() {
+                if let Err(error) = make(&drawn) {
+                    panic!("{drawn}: {error}");
+                }
+            }
+        }
+    }
 }

@@ -1,18 +1,20 @@
 //! What holds for every model in the list. A model is tested by being registered; what it cannot keep is declared beside it,
 //! with the reason, in `Info::exceptions`.
 
-use ermine::{AnyModel, predict};
 use ermine::{
-    Ctx, Data, Entry, Error, Fit, MODELS, Matrix, Output, Passes, Result, Source, Task, Value, Values, X,
+    AnyEstimator, AnyModel, Ctx, Data, Domain, Entry, Error, Fit, MODELS, Matrix, Output, Passes, Result, Source, Task,
+    Value, Values, X,
     core::{
-        Cancel, TargetKind,
+        Batch, Cancel, TargetKind,
         ctx::workers,
         model::Property,
         param::{Form, Params},
         reduce::shares,
-        source::{Disk, Shape, Shard, Store},
+        source::{Buffers, Disk, Shape, Shard, Store},
     },
+    predict,
 };
+use std::ops::Range;
 
 const COLS: usize = 6;
 
@@ -33,15 +35,19 @@ struct Problem {
 
 impl Problem {
     fn new(entry: &Entry, rows: usize, classes: usize) -> Problem {
+        Problem::with_columns(entry, rows, COLS, classes)
+    }
+
+    fn with_columns(entry: &Entry, rows: usize, cols: usize, classes: usize) -> Problem {
         let mut rng = Ctx::new(11).rng("conformance", classes as u64);
-        let centres: Vec<f64> = (0..classes * COLS).map(|_| 2.0 * rng.normal()).collect();
+        let centres: Vec<f64> = (0..classes * cols).map(|_| 2.0 * rng.normal()).collect();
         let (mut x, mut real, mut codes) = (vec![], vec![], vec![]);
         for i in 0..rows {
             // Every class appears among the first rows, and classes overlap.
             let class = if i < classes { i } else { rng.below(classes) };
             let mut sum = 0.3 * rng.normal();
-            for j in 0..COLS {
-                let mut value = centres[class * COLS + j] + rng.normal();
+            for j in 0..cols {
+                let mut value = centres[class * cols + j] + rng.normal();
                 // Transformers of categories get few levels, as codes.
                 if entry.info.non_negative || entry.info.categories && entry.info.task == Task::Transformation {
                     value = (value.abs() * 2.0).round();
@@ -49,14 +55,14 @@ impl Problem {
                 if rng.uniform() < 0.2 {
                     value = 0.0;
                 }
-                sum += value * [1.0, -2.0, 0.5, 0.0, 3.0, 0.25][j];
+                sum += value * [1.0, -2.0, 0.5, 0.0, 3.0, 0.25][j % 6];
                 x.push(value);
             }
-            real.push(if entry.info.positive_target { (0.1 * sum).exp() } else { sum });
+            real.push(if entry.info.target != Domain::Any { (0.1 * sum).exp() } else { sum });
             codes.push(class as u32);
         }
         let (task, supervised) = (entry.info.task, entry.info.supervised);
-        Problem { csr: csr(&x, COLS), x, cols: COLS, real, codes, classes, weights: None, task, supervised }
+        Problem { csr: csr(&x, cols), x, cols, real, codes, classes, weights: None, task, supervised }
     }
 
     fn rows(&self) -> usize {
@@ -107,6 +113,12 @@ impl Problem {
         Disk { store: Box::new(Cells(cells)), shape, features: Vec::new() }
     }
 
+    /// As it is, and for every row another weight.
+    fn weighted(mut self) -> Problem {
+        self.weights = Some((0..self.rows()).map(|i| [1.0, 0.5, 2.0][i % 3]).collect());
+        self
+    }
+
     fn take(&self, rows: &[usize]) -> Problem {
         let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<_>>();
         let x: Vec<f64> = rows.iter().flat_map(|&i| self.x[i * self.cols..(i + 1) * self.cols].to_vec()).collect();
@@ -138,19 +150,27 @@ fn rows(entry: &Entry) -> usize {
     if entry.info.passes.needs_one_worker().is_some() { 600 } else { 12_600 }
 }
 
+/// Two blocks: the least that two workers can share.
+fn two_blocks(entry: &Entry) -> usize {
+    if entry.info.passes.needs_one_worker().is_some() { 150 } else { 4_200 }
+}
+
 fn problems(entry: &Entry) -> Vec<Problem> {
     let classes: &[usize] = if entry.info.task == Task::Classification { &[2, 3] } else { &[3] };
     classes.iter().map(|&classes| Problem::new(entry, rows(entry), classes)).collect()
 }
 
-fn fit(entry: &Entry, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-    // Eight epochs of a network, eight rounds of boosting or five trees show what all would.
+/// What is known to be expensive is cut short: eight epochs of a network, eight rounds of boosting or five trees show what all would.
+fn quick(entry: &Entry) -> Values {
     let quick = entry.info.module == "neural_network" || matches!(entry.info.passes, Passes::Shares(_));
     let fewer = [("max_iter", 8), ("n_estimators", 5)].into_iter().filter(|_| quick);
     let declared = (entry.params)();
     let fewer = fewer.filter(|(name, _)| declared.iter().any(|param| param.name == *name));
-    let values: Values = fewer.map(|(name, count)| (name.to_string(), Value::Int(count))).collect();
-    (entry.make)(&values)?.fit(data, ctx)
+    fewer.map(|(name, count)| (name.to_string(), Value::Int(count))).collect()
+}
+
+fn fit(entry: &Entry, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
+    (entry.make)(&quick(entry))?.fit(data, ctx)
 }
 
 fn ctx() -> Ctx {
@@ -207,36 +227,157 @@ fn same_bits_for_any_number_of_threads() {
     }
 }
 
+/// Rows that nobody may read: what an estimator says of its passes must be enough to refuse them.
+struct Unread<'a> {
+    source: &'a dyn Source,
+    in_memory: bool,
+}
+
+impl Source for Unread<'_> {
+    fn shape(&self) -> Shape {
+        self.source.shape()
+    }
+    fn held(&self) -> Range<usize> {
+        if self.in_memory { 0..self.shape().rows / 2 } else { self.source.held() }
+    }
+    fn read<'a>(&'a self, _: Range<usize>, _: &'a mut Buffers) -> Result<Batch<'a>> {
+        panic!("a row was read")
+    }
+    fn memory(&self) -> Option<Batch<'_>> {
+        self.source.memory().filter(|_| self.in_memory).map(|batch| batch.slice(self.held()))
+    }
+}
+
+/// One estimator and the rows that it is tried on.
+struct Case<'a> {
+    entry: &'a Entry,
+    what: String,
+    values: Values,
+    problem: Problem,
+    sparse: bool,
+    /// Whether these rows or parameters may be too much for the model.
+    may_refuse: bool,
+}
+
+impl Case<'_> {
+    fn name(&self) -> String {
+        format!("{}, {}", self.entry.name, self.what)
+    }
+
+    fn data(&self) -> Data<'_> {
+        if self.sparse { self.problem.sparse() } else { self.problem.dense() }
+    }
+
+    fn estimator(&self) -> Box<dyn AnyEstimator> {
+        (self.entry.make)(&self.values).unwrap_or_else(|error| panic!("{}: {error}", self.name()))
+    }
+
+    /// The same bits for these numbers of threads, from disk, and on these numbers of workers; what cannot be reached is refused unread.
+    fn check(&self, threads: &[usize], counts: &[usize]) {
+        let (estimator, data) = (self.estimator(), self.data());
+        let passes = estimator.info().passes;
+        let bytes = |source: &dyn Source, ctx: &Ctx| estimator.fit(source, ctx).map(|fit| fit.model.to_bytes());
+        let expected = match estimator.fit(&data, &ctx().with_threads(1)) {
+            Ok(fit) => fit,
+            // Parameters that contradict each other or these rows are refused in words, which is as good.
+            Err(error) => {
+                assert!(self.may_refuse, "{}: {error}", self.name());
+                return;
+            }
+        };
+        let (model, name) = (expected.model.to_bytes(), self.name());
+        for &threads in threads {
+            let other = estimator.fit(&data, &ctx().with_threads(threads)).unwrap();
+            assert!(model == other.model.to_bytes(), "{name}: {threads} threads");
+            assert!(expected.log == other.log, "{name}: log with {threads} threads");
+            assert!(expected.rows == other.rows, "{name}: rows with {threads} threads");
+        }
+        let disk = self.problem.disk();
+        if passes.needs_memory().is_some() {
+            let refused = bytes(&Unread { source: &disk, in_memory: false }, &ctx());
+            assert!(matches!(refused, Err(Error::NeedsMemory { .. })), "{name}: took rows from disk");
+        } else if !self.sparse {
+            assert!(model == bytes(&disk, &ctx()).unwrap(), "{name}: disk");
+        }
+        if passes.needs_one_worker().is_some() {
+            let refused = bytes(&Unread { source: &data, in_memory: true }, &ctx());
+            assert!(matches!(refused, Err(Error::NeedsOneWorker { .. })), "{name}: took a part of the rows");
+            return;
+        }
+        for &count in counts {
+            let shares = shares(&data.shape(), count);
+            let models = workers(count, |exchange| {
+                let shard = Shard::window(&data, shares[exchange.rank()].clone());
+                bytes(&shard, &ctx().with_exchange(exchange)).unwrap()
+            });
+            assert!(models.iter().all(|other| *other == model), "{name}: {count} workers");
+        }
+    }
+}
+
 #[test]
 fn same_bits_from_memory_disk_and_shards() {
     for entry in MODELS {
-        for mut problem in problems(entry) {
-            if entry.info.weights {
-                problem.weights = Some((0..problem.rows()).map(|i| [1.0, 0.5, 2.0][i % 3]).collect());
+        for problem in problems(entry) {
+            let problem = if entry.info.weights { problem.weighted() } else { problem };
+            Case { entry, what: "weighted".into(), values: quick(entry), problem, sparse: false, may_refuse: false }
+                .check(&[], &[2, 3, 10]);
+        }
+    }
+}
+
+#[test]
+fn same_bits_for_sparse_rows() {
+    for entry in MODELS.iter().filter(|entry| entry.info.sparse) {
+        let problem = Problem::new(entry, two_blocks(entry), 3);
+        Case { entry, what: "sparse".into(), values: quick(entry), problem, sparse: true, may_refuse: false }
+            .check(&[3], &[2]);
+    }
+}
+
+#[test]
+fn same_bits_with_more_columns_than_rows() {
+    for entry in MODELS {
+        let problem = Problem::with_columns(entry, 40, 60, 2);
+        Case { entry, what: "wide".into(), values: quick(entry), problem, sparse: false, may_refuse: true }
+            .check(&[3], &[2]);
+    }
+}
+
+/// Other values than the defaults: every choice, the other truth, none where that is allowed and a number where it is the default.
+fn alternatives(entry: &Entry) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    for param in (entry.params)() {
+        let mut add = |value: Value| {
+            if value != param.default {
+                found.push((param.name.to_string(), value));
             }
-            let data = problem.dense();
-            let refused = |source: &dyn Source| matches!(fit(entry, source, &ctx()), Err(Error::NeedsMemory { .. }));
-            if entry.info.passes.needs_one_worker().is_some() {
-                let half = Shard::window(&data, 0..problem.rows() / 2);
-                assert!(refused(&problem.disk()) && refused(&half), "{} took a disk source or a part", entry.name);
-                continue;
+        };
+        for form in &param.forms {
+            match form {
+                Form::Choice(names) => names.iter().for_each(|name| add(Value::Text(name.to_string()))),
+                Form::Bool => [true, false].into_iter().for_each(|value| add(Value::Bool(value))),
+                Form::None => add(Value::None),
+                Form::Int(range) if param.default == Value::None => add(Value::Int(range.low.max(3.0) as i64)),
+                Form::Float(range) if param.default == Value::None => {
+                    add(Value::Float(range.low.max(0.5).min(range.high)))
+                }
+                _ => {}
             }
-            let memory = fit(entry, &data, &ctx()).unwrap();
-            if entry.info.passes.needs_memory().is_some() {
-                assert!(refused(&problem.disk()), "{} took a disk source", entry.name);
-            } else {
-                let disk = fit(entry, &problem.disk(), &ctx()).unwrap();
-                assert!(memory.model.to_bytes() == disk.model.to_bytes(), "{}: disk", entry.name);
-            }
-            for count in [2, 3, 10] {
-                let shares = shares(&data.shape(), count);
-                let models = workers(count, |exchange| {
-                    let shard = Shard::window(&data, shares[exchange.rank()].clone());
-                    fit(entry, &shard, &ctx().with_exchange(exchange)).unwrap().model.to_bytes()
-                });
-                let same = models.iter().all(|model| *model == memory.model.to_bytes());
-                assert!(same, "{}: {count} workers", entry.name);
-            }
+        }
+    }
+    found
+}
+
+#[test]
+fn same_bits_for_other_parameters() {
+    for entry in MODELS {
+        for (name, value) in alternatives(entry) {
+            let what = format!("{name}={value}");
+            let mut values = quick(entry);
+            values.insert(name, value);
+            let problem = Problem::new(entry, two_blocks(entry), 2);
+            Case { entry, what, values, problem, sparse: false, may_refuse: true }.check(&[3], &[2]);
         }
     }
 }
@@ -437,11 +578,44 @@ fn cancelling_stops_a_fit() {
 }
 
 #[test]
+fn cost_is_a_number_that_rises_with_rows_and_columns() {
+    for entry in MODELS {
+        let estimator = (entry.make)(&Values::new()).unwrap();
+        let target = match entry.info.task {
+            Task::Classification => TargetKind::Class(3),
+            Task::Regression => TargetKind::Real(1),
+            _ => TargetKind::None,
+        };
+        let cost = |rows: usize, cols: usize| {
+            let cost = estimator.cost(&Shape { rows, cols, target, sparse: false, weighted: false });
+            assert!(cost.is_finite() && cost > 0.0, "{}: {cost} for {rows} x {cols}", entry.name);
+            cost
+        };
+        let sizes = [1, 2, 7, 50, 300, 700, 2_000, 50_000, 1_000_000];
+        for &fixed in &sizes {
+            for pair in sizes.windows(2) {
+                assert!(cost(pair[0], fixed) <= cost(pair[1], fixed), "{}: {pair:?} rows x {fixed}", entry.name);
+                assert!(cost(fixed, pair[0]) <= cost(fixed, pair[1]), "{}: {fixed} x {pair:?} columns", entry.name);
+            }
+        }
+        assert!(cost(100_000, 20) > 1.5 * cost(1_000, 20), "{} costs the same for any rows", entry.name);
+    }
+}
+
+#[test]
 fn every_entry_says_what_it_is() {
     for entry in MODELS {
         assert!(entry.doc.trim().len() > 20 && entry.info.objective.len() > 5, "{}", entry.name);
         let spec = ermine::Spec { name: entry.name.to_lowercase(), params: Values::new() };
-        assert_eq!(ermine::make(&spec).unwrap().name(), entry.name);
+        let defaults = ermine::make(&spec).unwrap();
+        assert_eq!(defaults.name(), entry.name);
+        let kind = |passes: Passes| (passes.needs_memory().is_some(), passes.needs_one_worker().is_some());
+        assert_eq!(
+            kind(defaults.info().passes),
+            kind(entry.info.passes),
+            "{}: Info speaks of the defaults",
+            entry.name
+        );
     }
     assert!(ermine::linear::Ridge::declared().iter().any(|param| param.name == "alpha"));
 }

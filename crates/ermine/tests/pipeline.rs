@@ -1,7 +1,8 @@
 //! Pipelines, searches and inspection: what they promise.
 
 use ermine::{
-    Ctx, Data, Output, OwnedData, Spec, Target, Value, X,
+    Ctx, Data, Output, OwnedData, Result, Shape, Source, Spec, Target, Value, X,
+    core::{Batch, source::Buffers},
     inspect::{self, Calibrator, Method},
     make,
     metrics::metric,
@@ -9,6 +10,7 @@ use ermine::{
     predict, search,
     split::{Fold, Folds},
 };
+use std::ops::Range;
 
 fn spec(text: &str) -> Spec {
     Spec::parse(text).unwrap_or_else(|| Spec::new(text))
@@ -186,7 +188,11 @@ fn curves_say_what_would_help() {
     let (ctx, r2) = (Ctx::new(1), metric("r2").unwrap());
     let curve = inspect::learning_curve(&ctx, &prepared("Ridge"), &data, &folds, r2, &[0.1, 0.3, 0.6, 1.0]).unwrap();
     assert_eq!(curve.points.len(), 4);
-    assert!(curve.points[0].at < curve.points[3].at && curve.verdict.contains("no over-fitting"), "{}", curve.verdict);
+    assert!(
+        curve.points[0].at < curve.points[3].at && curve.verdict.contains("No sign of overfitting"),
+        "{}",
+        curve.verdict
+    );
     let values = [1e-3, 1.0, 1e3, 1e6].map(Value::Float);
     let curve =
         inspect::validation_curve(&ctx, &prepared("Ridge"), &data, &folds, r2, "Ridge__alpha", &values).unwrap();
@@ -199,7 +205,7 @@ fn curves_say_what_would_help() {
     let data = Data::new(X::dense(&x, 30).unwrap()).real(&y).unwrap();
     let folds = Folds::KFold { n_splits: 4, shuffle: true }.split(&data.batch(), None, 1).unwrap();
     let curve = inspect::learning_curve(&ctx, &spec("LinearRegression"), &data, &folds, r2, &[0.9, 1.0]).unwrap();
-    assert!(curve.verdict.contains("like over-fitting"), "{}", curve.verdict);
+    assert!(curve.verdict.contains("Overfitting"), "{}", curve.verdict);
 }
 
 #[test]
@@ -267,4 +273,35 @@ fn subsets_are_lent_as_data() {
     let Target::Real { values, cols: 1 } = lent.batch().y else { panic!() };
     assert_eq!((values, lent.batch().weights.unwrap()), (&[y[3], y[1], y[3]][..], &[3.0, 1.0, 3.0][..]));
     assert!(OwnedData::of_rows(&data.batch(), &[20]).is_err());
+}
+
+#[test]
+fn a_pipeline_is_the_same_from_memory_and_read_in_blocks() {
+    /// The rows of another source, one block at a time.
+    struct Blocks<'a>(Data<'a>);
+    impl Source for Blocks<'_> {
+        fn shape(&self) -> Shape {
+            self.0.shape()
+        }
+        fn read<'a>(&'a self, rows: Range<usize>, buffers: &'a mut Buffers) -> Result<Batch<'a>> {
+            self.0.read(rows, buffers)
+        }
+    }
+    let (x, y, _) = table(9_000, 5);
+    let x: Vec<f64> = x.into_iter().map(|value| if value.is_nan() { 0.0 } else { value.round() }).collect();
+    let data = Data::new(X::dense(&x, 3).unwrap()).real(&y).unwrap();
+    // Encoders make sparse rows, which are summed in another order than dense ones.
+    for steps in [["StandardScaler", "Ridge"], ["OneHotEncoder", "Ridge"], ["OneHotEncoder", "PoissonRegressor"]] {
+        let steps: Vec<Spec> = steps.iter().map(|step| spec(step)).collect();
+        let pipeline = make(&Pipeline::spec(&steps)).unwrap();
+        let counts: Vec<f64> = y.iter().map(|y| y.abs().round()).collect();
+        let data = data.clone().real(&counts).unwrap();
+        let memory = pipeline.fit(&data, &Ctx::new(1)).unwrap().model.to_bytes();
+        let blocks = pipeline.fit(&Blocks(data), &Ctx::new(1)).unwrap().model.to_bytes();
+        assert!(memory == blocks, "{steps:?}");
+    }
+    // What needs whole columns is refused before a row is read.
+    let median = Pipeline::spec(&[spec("SimpleImputer(strategy=median)"), spec("Ridge")]);
+    let error = make(&median).unwrap().fit(&Blocks(data), &Ctx::new(1)).err().unwrap();
+    assert!(matches!(error, ermine::Error::NeedsMemory { .. }), "{error}");
 }

@@ -2,7 +2,10 @@
 
 use crate::{convert::failure, run};
 use ermine::Ctx;
-use ermine_app::table::{self, Column, ReadOptions};
+use ermine_app::{
+    read::{self, ReadOptions},
+    table::{self, Column},
+};
 use numpy::PyArray1;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::path::PathBuf;
@@ -28,7 +31,7 @@ impl Table {
         let delimiter = delimiter.map_err(|_| PyValueError::new_err("delimiter is one ASCII character"))?;
         let options = ReadOptions { delimiter, header, na, columns, ..ReadOptions::default() };
         let ctx = Ctx::default().with_threads(threads);
-        let table = run::apart(py, ctx, |ctx| ctx.install(|| table::read(&path, &options)))?;
+        let table = run::apart(py, ctx, |ctx| ctx.install(|| read::read(&path, &options)))?;
         table.map(Table).map_err(|error| failure(error, None))
     }
 

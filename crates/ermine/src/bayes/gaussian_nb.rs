@@ -6,7 +6,7 @@
 
 use super::{class_count, posterior, priors, same_classes};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         Batch, Reduce,
         data::Row,
@@ -19,11 +19,11 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Classifies by a normal density of each column in each class.
+    /// Naive Bayes for real-valued columns: each column is normally distributed within each class.
     pub struct GaussianNB {
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         priors: Option<Vec<f64>> = None, at_least(0.0);
-        /// Share of the largest variance that is added to all variances.
+        /// Fraction of the largest variance that is added to all variances for stability.
         var_smoothing: f64 = 1e-9, at_least(0.0), log(1e-12, 1.0);
     }
 }
@@ -40,6 +40,11 @@ impl Estimator for GaussianNB {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (8e4 + 10.0 * n + n * p * (1.5 + 0.3 * classes))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianNBModel>> {
         let shape = data.shape();

@@ -14,7 +14,7 @@ use super::{
     posterior, priors,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         choice, kernel,
         linalg::{Cholesky, Eigen, Svd},
@@ -26,28 +26,28 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How far covariances are pulled towards a multiple of the identity.
+    /// Shrinkage of the covariance towards a multiple of the identity.
     pub enum Shrinkage: f64 where between(0.0, 1.0) => {
-        /// Not at all.
+        /// No shrinkage.
         None = "none",
-        /// As far as Ledoit and Wolf's formula says.
+        /// Ledoit and Wolf's formula.
         Auto = "auto",
-        /// As far as the oracle approximating formula says.
+        /// The oracle approximating formula.
         Oas = "oas",
     }
 }
 
 params! {
-    /// Classifies by normal densities with one covariance, which gives linear boundaries; also projects onto the directions that
-    /// separate the classes best.
+    /// Classifies by normal densities with one common covariance, so boundaries are linear; also projects onto the
+    /// directions that separate the classes best.
     pub struct LinearDiscriminantAnalysis {
-        /// How far covariances are pulled towards a multiple of the identity.
+        /// Shrinkage of the covariance towards a multiple of the identity.
         shrinkage: Shrinkage = Shrinkage::None;
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         priors: Option<Vec<f64>> = None, at_least(0.0);
-        /// Directions of the projection; at most classes - 1, and by default that many.
+        /// Number of directions to project onto; at most and by default the number of classes minus 1.
         n_components: Option<usize> = None, at_least(1.0);
-        /// Directions whose standard deviation within classes is below this, in standardised columns, are left out.
+        /// Directions whose within-class standard deviation is below this, in standardised columns, are dropped.
         tol: f64 = 1e-4, at_least(0.0);
     }
 }
@@ -61,6 +61,11 @@ impl Estimator for LinearDiscriminantAnalysis {
         "max_c ln p(c) + x' S^-1 m_c - m_c' S^-1 m_c / 2",
         Passes::One,
     );
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (6e4 + 20.0 * n + n * p * (2.0 + 0.1 * p + 0.3 * classes) + 0.5 * p.powi(3))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearDiscriminantModel>> {
         let (shape, name) = (data.shape(), "LinearDiscriminantAnalysis");

@@ -10,7 +10,7 @@ use super::{
     same_classes,
 };
 use crate::{
-    Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Shape, Source, Task,
     core::{
         param::{at_least, log},
         params, reduce,
@@ -18,15 +18,15 @@ use crate::{
 };
 
 params! {
-    /// Classifies counts, such as words in texts, by how often each appears in each class.
+    /// Naive Bayes for counts, such as word counts of documents.
     pub struct MultinomialNB {
-        /// Count that is added to every word of every class, so that nothing is impossible.
+        /// Additive (Laplace) smoothing: added to the count of every column and class, so that no probability is zero.
         alpha: f64 = 1.0, at_least(0.0), log(1e-3, 10.0);
-        /// Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        /// If false, an alpha below 1e-10 is raised to 1e-10.
         force_alpha: bool = true;
-        /// Whether to learn how frequent the classes are, or to take them as equally frequent.
+        /// Whether to learn the class probabilities; if false they are equal.
         fit_prior: bool = true;
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         class_prior: Option<Vec<f64>> = None, at_least(0.0);
     }
 }
@@ -37,6 +37,7 @@ impl Estimator for MultinomialNB {
     const INFO: Info = Info {
         resume: true,
         non_negative: true,
+        word_counts: true,
         ..Info::new(
             "naive_bayes",
             Task::Classification,
@@ -44,6 +45,11 @@ impl Estimator for MultinomialNB {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (1e5 + 10.0 * n + n * p * (1.5 + 0.2 * classes) + 30.0 * p * classes)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
         self.finish(self.count(data, ctx)?)

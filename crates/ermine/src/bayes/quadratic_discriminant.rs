@@ -12,7 +12,7 @@ use super::{
     posterior, priors,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         kernel,
         param::{at_least, between},
@@ -22,15 +22,15 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Classifies by normal densities with a covariance for each class, which gives quadratic boundaries.
+    /// Classifies by normal densities with a covariance for each class, so boundaries are quadratic.
     pub struct QuadraticDiscriminantAnalysis {
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         priors: Option<Vec<f64>> = None, at_least(0.0);
-        /// Share of the identity in each covariance.
+        /// Regularisation: weight of the identity in each covariance.
         reg_param: f64 = 0.0, between(0.0, 1.0);
-        /// How far covariances are pulled towards a multiple of the identity.
+        /// Shrinkage of the covariance towards a multiple of the identity.
         shrinkage: Shrinkage = Shrinkage::None;
-        /// Least standard deviation of a direction within a class, relative to that within all classes.
+        /// Smallest standard deviation of a direction within a class, relative to that within all classes.
         tol: f64 = 1e-4, at_least(0.0);
     }
 }
@@ -44,6 +44,11 @@ impl Estimator for QuadraticDiscriminantAnalysis {
         "max_c ln p(c) - ln det S_c / 2 - (x - m_c)' S_c^-1 (x - m_c) / 2",
         Passes::One,
     );
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, classes) = shape.sizes();
+        1e-9 * (6e4 + 40.0 * n + n * p * (2.0 + (0.1 + 0.05 * classes) * p) + 0.3 * classes * p.powi(3))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<QuadraticDiscriminantModel>> {
         let (shape, name) = (data.shape(), "QuadraticDiscriminantAnalysis");

@@ -10,12 +10,13 @@
 //! stands outside it). `lower_bound_` is the bound in full, with its constants. The priors are of the size of the data unless given: arrays
 //! `mean_prior` and `covariance_prior`. The array `means_init` gives the means whose nearest rows make up the first components. Dense rows only.
 
+use super::gaussian_mixture::cost;
 use super::gaussian_mixture::{
     Covariance, Expect, GaussianMixture, Mixture, MixtureInit, Problem, Sums, check_components, mixture_attributes,
     predict_mixture,
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         Reduce, choice, kernel,
         linalg::Cholesky,
@@ -31,7 +32,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What is believed of the shares of the components.
+    /// Type of the prior on the weights of the components.
     pub enum Concentration {
         /// Sticks broken off one after another: few components, the first ones largest.
         Process = "dirichlet_process",
@@ -41,33 +42,35 @@ choice! {
 }
 
 params! {
-    /// Describes rows as coming from several normal densities, with as many of the components as the rows need.
+    /// Mixture of Gaussians with priors, fitted by variational inference; components that are not needed get almost no
+    /// weight.
     pub struct BayesianGaussianMixture {
-        /// Most components.
+        /// Maximum number of components.
         n_components: usize = 1, at_least(1.0), log(1.0, 32.0);
-        /// Which covariances they have.
+        /// Form of the covariance matrices.
         covariance_type: Covariance = Covariance::Full;
-        /// Stop when a pass gains less of the lower bound.
+        /// Stop when a pass raises the lower bound by less than this.
         tol: f64 = 1e-3, at_least(0.0);
-        /// Added to every variance.
+        /// Added to every variance for stability.
         reg_covar: f64 = 1e-6, at_least(0.0);
-        /// Most passes of one start.
+        /// Maximum number of iterations of one start.
         max_iter: usize = 100, at_least(1.0);
-        /// How many starts; the best result is kept.
+        /// Number of starts; the best result is kept.
         n_init: usize = 1, at_least(1.0);
-        /// How the first responsibilities are chosen.
+        /// How the responsibilities are initialised.
         init_params: MixtureInit = MixtureInit::KMeans;
-        /// What is believed of the shares of the components.
+        /// Type of the prior on the weights of the components.
         weight_concentration_prior_type: Concentration = Concentration::Process;
-        /// How many rows each component has beforehand: less gives fewer components. One over their number unless given.
+        /// Prior concentration of the weights: smaller values give fewer components. 1 / `n_components` unless given.
         weight_concentration_prior: Option<f64> = None, above(0.0), log(1e-3, 1e3);
-        /// How many rows the prior mean stands for; 1 unless given.
+        /// Number of rows that the prior on the means counts as; 1 unless given.
         mean_precision_prior: Option<f64> = None, above(0.0);
-        /// Where means are believed to be, as an array; the mean of the rows unless given.
+        /// Prior mean, as an array; the mean of the rows unless given.
         mean_prior: Given = Given;
-        /// How many rows the prior covariance stands for, more than the columns less one; the columns unless given.
+        /// Degrees of freedom of the prior on the covariances, above the number of columns - 1; the number of columns
+        /// unless given.
         degrees_of_freedom_prior: Option<f64> = None, above(0.0);
-        /// What covariances are believed to be, as an array shaped by `covariance_type`; the covariance of the rows unless given.
+        /// Prior covariance, as an array shaped by `covariance_type`; the covariance of the rows unless given.
         covariance_prior: Given = Given;
     }
 }
@@ -86,6 +89,10 @@ impl Estimator for BayesianGaussianMixture {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, self.n_components, self.covariance_type, self.max_iter, self.n_init)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BayesianGaussianMixtureModel>> {
         check_components("BayesianGaussianMixture", self.n_components, data.shape().rows)?;

@@ -8,7 +8,7 @@
 
 use super::k_means::{Init, KMeans};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         Batch, Reduce, choice, kernel,
         model::Property,
@@ -20,7 +20,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What a column is.
+    /// Distribution of a column.
     pub enum CountFamily {
         /// Yes or no: above zero, or not.
         Bernoulli = "bernoulli",
@@ -30,19 +30,19 @@ choice! {
 }
 
 params! {
-    /// Finds groups among rows of yes and no, or of counts such as words: soft clusters and a density in one.
+    /// Mixture model for binary columns, or for counts such as word counts: soft clusters and a density estimate.
     pub struct CountMixture {
-        /// How many components.
+        /// Number of components.
         n_components: usize = 2, at_least(1.0), log(2.0, 32.0);
-        /// What a column is.
+        /// Distribution of a column.
         family: CountFamily = CountFamily::Bernoulli;
-        /// Count that is added to every column of every component.
+        /// Additive smoothing: added to the count of every column and component.
         alpha: f64 = 1.0, above(0.0), log(1e-3, 10.0);
-        /// Stop when a pass gains less of the objective, a mean over the rows.
+        /// Stop when a pass improves the mean objective per row by less than this.
         tol: f64 = 1e-4, at_least(0.0);
-        /// Most passes of one start.
+        /// Maximum number of iterations of one start.
         max_iter: usize = 200, at_least(1.0);
-        /// How many starts; the best result is kept.
+        /// Number of starts; the best result is kept.
         n_init: usize = 1, at_least(1.0);
     }
 }
@@ -64,6 +64,12 @@ impl Estimator for CountMixture {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, _) = shape.sizes();
+        let passes = 40.0f64.min(self.max_iter as f64) * self.n_init as f64;
+        1e-9 * (4e5 + passes * n * self.n_components as f64 * (10.0 + p))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountMixtureModel>> {
         super::gaussian_mixture::check_components("CountMixture", self.n_components, data.shape().rows)?;

@@ -6,29 +6,29 @@
 //! and a new row is judged by the same rule, so that predicting the fitted rows gives their labels.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, OwnedX, Passes, Result, Shape, Source, Task, X,
     core::{
         param::{above, log},
         params,
     },
     engine::{
+        neighbours,
         neighbours::{Metric, Search},
-        points::Points,
     },
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Groups rows that lie densely, of any shape, and leaves out what lies alone.
+    /// Density-based clustering: finds dense groups of any shape and marks isolated rows as noise.
     pub struct DBSCAN {
-        /// Rows within this distance are neighbours.
+        /// Two rows within this distance are neighbours.
         eps: f64 = 0.5, above(0.0), log(1e-2, 1e2);
-        /// Weight of the neighbours, itself included, from which on a row is core.
+        /// Minimum total weight of the neighbours of a core row, itself included.
         min_samples: f64 = 5.0, above(0.0), log(2.0, 50.0);
-        /// How far apart two rows are.
+        /// Distance between two rows.
         metric: Metric = Metric::Minkowski(2.0);
-        /// Power of the metric minkowski; 2 unless given.
+        /// Power of the Minkowski metric; 2 unless given.
         p: Option<f64> = None, above(0.0);
     }
 }
@@ -48,12 +48,16 @@ impl Estimator for DBSCAN {
         )
     };
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost_within(shape, 1.25)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DBSCANModel>> {
         let batch = data.in_memory("DBSCAN", REASON)?;
         batch.x.check_finite(batch.first)?;
         let (n, x) = (batch.rows(), batch.x);
         let metric = self.metric.resolve(self.p.unwrap_or(2.0), x.cols())?;
-        let search = Search::new(Points::all(&x), metric.clone());
+        let search = Search::new(OwnedX::all(&x), metric.clone());
         search.prepare();
         const BLOCK: usize = 256;
         let neighbours = |block: usize| {
@@ -91,7 +95,7 @@ impl Estimator for DBSCAN {
         let indices: Vec<usize> = (0..n).filter(|&i| core[i]).collect();
         let model = DBSCANModel {
             eps: self.eps,
-            core: Points::take(&x, indices.iter().copied()),
+            core: OwnedX::take(&x, indices.iter().copied()),
             labels: indices.iter().map(|&i| labels[i]).collect(),
             indices: indices.iter().map(|&i| i as i64).collect(),
             metric,
@@ -110,7 +114,7 @@ impl Estimator for DBSCAN {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DBSCANModel {
     pub eps: f64,
-    pub core: Points,
+    pub core: OwnedX,
     pub labels: Vec<i64>,
     pub indices: Vec<i64>,
     pub metric: Metric,

@@ -9,7 +9,8 @@
 
 use super::k_means::{Init, KMeans, Starts, assign_nearest};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Shape, Source,
+    Task, X,
     core::{
         Batch, Reduce, choice,
         data::Dense,
@@ -38,7 +39,7 @@ choice! {
 }
 
 choice! {
-    /// How the first responsibilities are chosen.
+    /// How the responsibilities are initialised.
     pub enum MixtureInit {
         /// The clusters of k-means.
         KMeans = "kmeans",
@@ -52,27 +53,27 @@ choice! {
 }
 
 params! {
-    /// Describes rows as coming from several normal densities: soft clusters and a density in one.
+    /// Mixture of Gaussians fitted by expectation-maximisation: soft clusters and a density estimate.
     pub struct GaussianMixture {
-        /// How many components.
+        /// Number of components.
         n_components: usize = 1, at_least(1.0), log(1.0, 32.0);
-        /// Which covariances they have.
+        /// Form of the covariance matrices.
         covariance_type: Covariance = Covariance::Full;
-        /// Stop when a pass gains less mean log-likelihood.
+        /// Stop when a pass raises the mean log-likelihood by less than this.
         tol: f64 = 1e-3, at_least(0.0);
         /// Added to every variance, so that no component collapses.
         reg_covar: f64 = 1e-6, at_least(0.0);
-        /// Most passes of one start.
+        /// Maximum number of iterations of one start.
         max_iter: usize = 100, at_least(1.0);
-        /// How many starts; the best result is kept.
+        /// Number of starts; the best result is kept.
         n_init: usize = 1, at_least(1.0);
-        /// How the first responsibilities are chosen.
+        /// How the responsibilities are initialised.
         init_params: MixtureInit = MixtureInit::KMeans;
-        /// Shares of the components to start from, as an array.
+        /// Initial weights of the components, as an array.
         weights_init: Given = Given;
-        /// Means to start from, as an array of components x columns.
+        /// Initial means, as an array of components x columns.
         means_init: Given = Given;
-        /// Inverse covariances to start from, as an array shaped by `covariance_type`.
+        /// Initial inverse covariances, as an array shaped by `covariance_type`.
         precisions_init: Given = Given;
     }
 }
@@ -86,6 +87,10 @@ impl Estimator for GaussianMixture {
         random: true,
         ..Info::new("mixture", Task::Density, "max sum_i ln sum_k pi_k N(x_i; m_k, S_k)", Passes::Many)
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * cost(shape, self.n_components, self.covariance_type, self.max_iter, self.n_init)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianMixtureModel>> {
         let shape = data.shape();
@@ -869,4 +874,17 @@ impl Model for GaussianMixtureModel {
         let (k, p) = (self.mixture.weights.len(), self.mixture.means.cols);
         Err(Error::shape("stored mixture", format!("{k} components of {p} columns"), self.mixture.covariances.len()))
     }
+}
+
+/// Nanoseconds of EM from `starts` starts with this many components: passes over all rows, each about every component.
+pub fn cost(shape: &Shape, components: usize, covariance: Covariance, max_iter: usize, starts: usize) -> f64 {
+    let (n, p, _) = shape.sizes();
+    let products = match covariance {
+        Covariance::Full => 0.25 * p,
+        Covariance::Tied => 0.15 * p,
+        Covariance::Diag | Covariance::Spherical => 0.0,
+    };
+    // One component is at its best after the first pass.
+    let passes = if components == 1 { 2.0 } else { 30.0f64.min(max_iter as f64) };
+    2e5 + starts as f64 * passes * components as f64 * n * (200.0 + p * (1.0 + products))
 }

@@ -1,8 +1,8 @@
 //! Fitted models inside a model: saved as the name of their entry and their bytes, loaded through the list.
 
 use crate::{
-    AnyModel, Ctx, Data, Entry, Error, Output, Result, Spec, Task, X,
-    core::{Batch, Feature, Target},
+    AnyModel, Ctx, Data, Entry, Error, Info, Output, Result, Shape, Spec, Task, X,
+    core::{Batch, Feature, Target, param::DEEPEST},
     engine::tree::first_largest,
     entry, make,
 };
@@ -72,12 +72,21 @@ impl Member {
     }
 }
 
+/// What a model takes that hands its rows to these: missing values and categories if all of them do.
+pub fn taken(info: Info, specs: &[Spec]) -> Info {
+    // What cannot be made is refused by the fit.
+    let members = specs.iter().filter_map(|spec| Some(make(spec).ok()?.info()));
+    members.fold(info, |info, member| Info {
+        missing: info.missing && member.missing,
+        categories: info.categories && member.categories,
+        ..info
+    })
+}
+
 thread_local! {
     /// A file can nest models in models; a hostile one should not exhaust the stack.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
-
-const DEEPEST: usize = 8;
 
 impl Serialize for Member {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -158,4 +167,9 @@ impl Part {
 /// Class with the largest share in each row.
 pub fn classes_of(shares: &[f64], classes: usize, out: &mut [f64]) {
     out.iter_mut().zip(shares.chunks_exact(classes)).for_each(|(out, row)| *out = first_largest(row) as f64);
+}
+
+/// Predicted seconds of a fit of a member; see [`crate::Estimator::cost`]. A spec that is refused costs nothing before it is.
+pub fn cost(spec: &Spec, shape: &Shape) -> f64 {
+    make(spec).map_or(0.0, |estimator| estimator.cost(shape))
 }

@@ -6,8 +6,8 @@
 //! results are brought to sum 1. The base model is fitted on all rows; the functions come from cross-validated scores.
 
 use crate::{
-    AnyEstimator, AnyModel, Array, Ctx, Data, Error, Fit, Info, Matrix, Output, Passes, Result, Source, Spec, Target,
-    Task, Value, Values, X,
+    AnyEstimator, AnyModel, Array, Ctx, Data, Error, Fit, Info, Matrix, Output, Passes, Result, Shape, Source, Spec,
+    Target, Task, Value, Values, X,
     core::kernel::sigmoid as logistic,
     make,
     metrics::{METRICS, Metric, Needs, is_class},
@@ -229,6 +229,11 @@ impl AnyEstimator for CalibratedClassifier {
             weights: base.weights,
             ..fallback
         })
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let folds = self.n_splits as f64;
+        (folds * make(&self.spec).map_or(0.0, |estimator| estimator.cost(shape))).max(1e-6)
     }
 
     fn values(&self) -> Values {

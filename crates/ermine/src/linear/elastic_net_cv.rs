@@ -1,9 +1,12 @@
 //! The elastic net with strength and mix chosen by cross-validation over contiguous folds, then fitted on all rows; see
 //! [`LassoCV`](super::LassoCV) for the cost.
 
-use super::net::{Alphas, ChosenModel, Net, choose};
+use super::{
+    net,
+    net::{Alphas, ChosenModel, Net, choose},
+};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, above_to, at_least, within},
         params,
@@ -11,23 +14,23 @@ use crate::{
 };
 
 params! {
-    /// Elastic net whose strength and share of L1 are chosen by cross-validation.
+    /// Elastic net with regularisation strength and L1 ratio chosen by cross-validation.
     pub struct ElasticNetCV {
-        /// Shares of the L1 penalty to try.
+        /// L1 ratios to try.
         l1_ratio: Vec<f64> = vec![0.5], above_to(0.0, 1.0);
-        /// Last strength over the first, when they are counted.
+        /// Smallest strength divided by the largest, if `alphas` is a number.
         eps: f64 = 1e-3, within(0.0, 1.0);
-        /// How many strengths to try, or which.
+        /// Number of strengths to try, or the strengths themselves.
         alphas: Alphas = Alphas::Count(100);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Most working sets for each strength.
+        /// Maximum number of working sets for each strength.
         max_iter: usize = 1000, at_least(1.0);
-        /// Stop when the duality gap is below this share of the variance of the target.
+        /// Stop when the duality gap, relative to the variance of the target, is below this.
         tol: f64 = 1e-4, above(0.0);
-        /// Folds.
+        /// Number of cross-validation folds.
         cv: usize = 5, at_least(2.0);
-        /// Whether coefficients must not be negative.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }
@@ -48,6 +51,11 @@ impl Estimator for ElasticNetCV {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let paths = (self.cv * self.l1_ratio.len() + 1) as f64;
+        1e-9 * net::cost(shape, paths * self.alphas.count() as f64)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
         let net = Net {

@@ -1,9 +1,12 @@
 //! The lasso with its strength chosen by cross-validation over contiguous folds, then fitted on all rows. With up to a few
 //! thousand columns one pass over the rows gives the moments of every fold, and every path and error follows from them.
 
-use super::net::{Alphas, ChosenModel, Net, choose};
+use super::{
+    net,
+    net::{Alphas, ChosenModel, Net, choose},
+};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, at_least, within},
         params,
@@ -11,21 +14,21 @@ use crate::{
 };
 
 params! {
-    /// Lasso whose strength is chosen by cross-validation along the whole regularisation path.
+    /// Lasso with regularisation strength chosen by cross-validation along the regularisation path.
     pub struct LassoCV {
-        /// Last strength over the first, when they are counted.
+        /// Smallest strength divided by the largest, if `alphas` is a number.
         eps: f64 = 1e-3, within(0.0, 1.0);
-        /// How many strengths to try, or which.
+        /// Number of strengths to try, or the strengths themselves.
         alphas: Alphas = Alphas::Count(100);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Most working sets for each strength.
+        /// Maximum number of working sets for each strength.
         max_iter: usize = 1000, at_least(1.0);
-        /// Stop when the duality gap is below this share of the variance of the target.
+        /// Stop when the duality gap, relative to the variance of the target, is below this.
         tol: f64 = 1e-4, above(0.0);
-        /// Folds.
+        /// Number of cross-validation folds.
         cv: usize = 5, at_least(2.0);
-        /// Whether coefficients must not be negative.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }
@@ -46,6 +49,10 @@ impl Estimator for LassoCV {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * net::cost(shape, (self.cv + 1) as f64 * self.alphas.count() as f64)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
         let net = Net {

@@ -2,18 +2,18 @@
 
 use super::LinearModel;
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::params,
     engine::{least_squares, non_negative},
 };
 
 params! {
-    /// Ordinary least squares, by the cheapest safe path: normal equations while they are well conditioned, an orthogonal
-    /// factorisation when they are not, the solution of least norm when columns depend on each other.
+    /// Ordinary least squares by the cheapest safe method: normal equations if they are well conditioned, an orthogonal
+    /// factorisation if they are not, the minimum-norm solution if columns are redundant.
     pub struct LinearRegression {
         /// Whether to fit an intercept.
         fit_intercept: bool = true;
-        /// Whether coefficients must be zero or more.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }
@@ -26,6 +26,10 @@ impl Estimator for LinearRegression {
         reference_level: true,
         ..Info::new("linear_model", Task::Regression, "min_{w,b} sum_i (y_i - w.x_i - b)^2", Passes::One)
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * least_squares::cost(shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         let fit = if self.positive { non_negative::fit } else { least_squares::fit };

@@ -7,9 +7,9 @@
 
 use super::{LogisticModel, LogisticRegression, logistic_regression::Prepared, net::Alphas};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Feature, Reduce, Shape, Sweep,
+        Batch, Feature, Reduce, Sweep,
         ctx::Progress,
         model::Property,
         param::{above, at_least, between},
@@ -23,19 +23,19 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 params! {
-    /// Logistic regression whose penalty is chosen by the accuracy on held-out folds.
+    /// Logistic regression with the penalty chosen by cross-validated accuracy.
     pub struct LogisticRegressionCV {
-        /// How many inverse strengths to try between 1e-4 and 1e4, or which.
+        /// Number of values of C to try between 1e-4 and 1e4, or the values themselves.
         Cs: Alphas = Alphas::Count(10);
-        /// Shares of the L1 penalty to try.
+        /// L1 ratios to try.
         l1_ratios: Vec<f64> = vec![0.0], between(0.0, 1.0);
         /// Whether to fit intercepts, which are not penalised.
         fit_intercept: bool = true;
-        /// Folds.
+        /// Number of cross-validation folds.
         cv: usize = 5, at_least(2.0);
-        /// Stop when no component of the gradient of the mean objective is larger.
+        /// Stop when no component of the gradient of the mean objective exceeds this.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations of each fit.
+        /// Maximum number of iterations of each fit.
         max_iter: usize = 300, at_least(1.0);
     }
 }
@@ -59,6 +59,7 @@ impl Estimator for LogisticRegressionCV {
             Property::WeightIsRepetition,
             "folds are cut by row number, so that repeated rows are other folds",
         )],
+        not_compared: Some("the search tunes LogisticRegression"),
         ..Info::new(
             "linear_model",
             Task::Classification,
@@ -66,6 +67,13 @@ impl Estimator for LogisticRegressionCV {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let one = LogisticRegression { max_iter: self.max_iter, ..Default::default() };
+        // Each strength starts from the one before.
+        let fits = 0.5 * (self.cv * self.Cs.count() * self.l1_ratios.len()) as f64 + 1.0;
+        fits * Estimator::cost(&one, shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticCvModel>> {
         let mut cs = match &self.Cs {

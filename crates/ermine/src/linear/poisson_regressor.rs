@@ -3,24 +3,27 @@
 
 use super::glm::{Glm, GlmModel};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Domain, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above, at_least, log},
         params,
     },
-    engine::family::{Family, Link},
+    engine::{
+        family::{Family, Link},
+        newton,
+    },
 };
 
 params! {
-    /// Counts and rates: fits ln(mean) as a linear function of the columns, by maximum likelihood with an L2 penalty.
+    /// Poisson regression for counts and rates: log link, maximum likelihood with an L2 penalty.
     pub struct PoissonRegressor {
-        /// Strength of the L2 penalty; 0 for none.
+        /// Strength of the L2 penalty; 0 for no penalty.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Stop when no component of the gradient of the objective is larger.
+        /// Stop when no component of the gradient of the objective exceeds this.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 100, at_least(1.0);
     }
 }
@@ -30,7 +33,7 @@ impl Estimator for PoissonRegressor {
 
     const INFO: Info = Info {
         scale: true,
-        positive_target: true,
+        target: Domain::Count,
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -38,6 +41,10 @@ impl Estimator for PoissonRegressor {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * newton::cost(shape, self.max_iter.min(5))
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
         let glm = Glm {

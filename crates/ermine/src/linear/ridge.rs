@@ -3,7 +3,7 @@
 
 use super::LinearModel;
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{at_least, log},
         params,
@@ -12,13 +12,13 @@ use crate::{
 };
 
 params! {
-    /// Linear least squares with an L2 penalty, which keeps coefficients small and stable where columns are correlated.
+    /// Least squares with an L2 penalty, which keeps coefficients small and stable when columns are correlated.
     pub struct Ridge {
-        /// Strength of the penalty; 0 is ordinary least squares.
+        /// Regularisation strength; 0 is ordinary least squares.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Whether coefficients must be zero or more.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }
@@ -29,6 +29,7 @@ impl Estimator for Ridge {
     const INFO: Info = Info {
         multi_target: true,
         scale: true,
+        not_compared: Some("RidgeCV chooses its penalty"),
         ..Info::new(
             "linear_model",
             Task::Regression,
@@ -36,6 +37,10 @@ impl Estimator for Ridge {
             Passes::One,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * least_squares::cost(shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         let fit = if self.positive { non_negative::fit } else { least_squares::fit };

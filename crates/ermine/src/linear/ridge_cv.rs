@@ -12,30 +12,30 @@
 
 use super::{LinearModel, net::RowProducts};
 use crate::{
-    Array, Ctx, Data, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Data, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Reduce, Shape, TargetKind,
-        ctx::Progress,
+        Batch, Reduce, TargetKind,
+        ctx::{Alone, Progress},
         kernel,
-        linalg::{self, Eigen},
+        linalg::Eigen,
         model::Property,
         param::{above, at_least},
         params, reduce,
         stats::{CrossProducts, Gram},
     },
-    engine::{coordinate::Whole, folds, least_squares},
+    engine::{coordinate::Whole, folds, gather::Rows, least_squares},
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 params! {
-    /// Ridge whose strength is the one with the least error on held-out rows; leaving out one at a time has a closed form.
+    /// Ridge regression with the strength chosen by cross-validation; leave-one-out, the default, has a closed form.
     pub struct RidgeCV {
-        /// Strengths to try.
+        /// Regularisation strengths to try.
         alphas: Vec<f64> = vec![0.1, 1.0, 10.0], above(0.0);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Folds; none leaves out one row at a time.
+        /// Number of cross-validation folds; none for leave-one-out.
         cv: Option<usize> = None, at_least(2.0);
     }
 }
@@ -68,6 +68,17 @@ impl Estimator for RidgeCV {
         )
     };
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        let (n, p, targets) = shape.sizes();
+        let (least, alphas) = (n.min(p), self.alphas.len() as f64);
+        // An eigendecomposition, and each row in its directions for every strength; or a small system for each fold and strength.
+        let choose = match self.cv {
+            None => 0.5 * least.powi(3) + n * (60.0 + least * (0.15 * least + targets * alphas)),
+            Some(folds) => (folds as f64 + 1.0) * alphas * (1e4 + 0.5 * least.powi(3)),
+        };
+        1e-9 * (least_squares::cost(shape) + choose)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RidgeCvModel>> {
         let shape = data.shape();
         let TargetKind::Real(targets) = shape.target else {
@@ -76,16 +87,14 @@ impl Estimator for RidgeCV {
         if self.alphas.is_empty() {
             return Err(Error::Data("RidgeCV: there is no strength to choose from".into()));
         }
-        let wide = data.memory().filter(|_| shape.cols > shape.rows && data.held().len() == shape.rows);
-        let (errors, gram) = match wide {
-            Some(batch) => {
-                let coordinates = self.coordinates(&batch, ctx)?;
-                let rotated = Data::new(X::dense(&coordinates.values, coordinates.cols)?).target(batch.y)?;
-                let rotated = match batch.weights {
-                    Some(weights) => rotated.weights(weights)?,
-                    None => rotated,
-                };
-                (self.errors(&rotated, targets, ctx)?.0, None)
+        let wide = if shape.cols > shape.rows { Some(Rows::new(data, ctx)?) } else { None };
+        let (errors, gram) = match &wide {
+            Some(rows) => {
+                let coordinates = self.coordinates(rows, ctx)?;
+                let rotated = Data::new(X::dense(&coordinates.values, coordinates.cols)?).reals(&rows.y, targets)?;
+                let rotated = if shape.weighted { rotated.weights(&rows.weights)? } else { rotated };
+                // Every worker has gathered all rows.
+                (self.errors(&rotated, targets, &ctx.clone().with_exchange(Alone))?.0, None)
             }
             None => {
                 let (errors, gram) = self.errors(data, targets, ctx)?;
@@ -94,9 +103,10 @@ impl Estimator for RidgeCV {
         };
         let best = (0..errors.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0);
         let alpha = self.alphas[best];
-        let Fit { model: linear, log, rows } = match gram {
-            Some(gram) => least_squares::fit_gram(data, ctx, &gram, alpha, self.fit_intercept)?,
-            None => least_squares::fit(data, ctx, alpha, self.fit_intercept)?,
+        let Fit { model: linear, log, rows } = match (wide, gram) {
+            (Some(rows), _) => least_squares::fit_rows(rows, ctx, alpha, self.fit_intercept)?,
+            (None, Some(gram)) => least_squares::fit_gram(data, ctx, &gram, alpha, self.fit_intercept)?,
+            (None, None) => least_squares::fit(data, ctx, alpha, self.fit_intercept)?,
         };
         Ok(Fit { model: RidgeCvModel { linear, alpha, best_score: -errors[best], errors }, log, rows })
     }
@@ -160,21 +170,15 @@ impl RidgeCV {
 
     /// Rows in coordinates of the space that they span (about their mean if there is an intercept): with the eigenvectors U and
     /// eigenvalues L of their inner products these are U L^(1/2).
-    fn coordinates(&self, batch: &Batch, ctx: &Ctx) -> Result<Matrix> {
-        batch.x.check_finite(batch.first)?;
-        let mut rows = batch.x.to_matrix();
+    fn coordinates(&self, rows: &Rows, ctx: &Ctx) -> Result<Matrix> {
+        let mut x = rows.x.clone();
         if self.fit_intercept {
-            let share: Vec<f64> = (0..rows.rows).map(|i| batch.weight(i)).collect();
-            let total: f64 = share.iter().sum();
-            let mut mean = vec![0.0; rows.cols];
-            batch.x.add_transposed_vector(&share, &mut mean);
-            (0..rows.rows).for_each(|i| kernel::add_scaled(-1.0 / total, &mean, rows.row_mut(i)));
+            let mean = rows.mean()?;
+            (0..x.rows).for_each(|i| kernel::add_scaled(-1.0, &mean, x.row_mut(i)));
         }
         ctx.check()?;
-        let mut inner = Matrix::zeros(rows.rows, rows.rows);
-        linalg::multiply(rows.view(), rows.view().transposed(), 0.0, &mut inner.values);
-        let eigen = Eigen::new(&inner).ok_or_else(failed)?;
-        Ok(Matrix::from_fn(rows.rows, rows.rows, |i, k| eigen.vectors[(i, k)] * eigen.values[k].max(0.0).sqrt()))
+        let eigen = Eigen::new(&least_squares::inner_products(&x, ctx)).ok_or_else(failed)?;
+        Ok(Matrix::from_fn(x.rows, x.rows, |i, k| eigen.vectors[(i, k)] * eigen.values[k].max(0.0).sqrt()))
     }
 }
 

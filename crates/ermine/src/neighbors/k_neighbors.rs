@@ -6,75 +6,87 @@
 
 use super::model::{Algorithm, NeighborsModel, Reach, WHY_MEMORY, Weighting, fit};
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         param::{above_to, at_least, log},
         params,
     },
-    engine::neighbours::Metric,
+    engine::{neighbours, neighbours::Metric},
 };
 
 params! {
-    /// Classifies by the votes of the nearest rows.
+    /// Classifies by a vote of the nearest neighbours.
     pub struct KNeighborsClassifier {
-        /// How many neighbours.
+        /// Number of neighbours.
         n_neighbors: usize = 5, at_least(1.0), log(1.0, 100.0);
-        /// How they count.
+        /// How neighbours are weighted.
         weights: Weighting = Weighting::Uniform;
-        /// For compatibility: the code picks the faster exact search by shape and metric.
+        /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
         algorithm: Algorithm = Algorithm::Auto;
-        /// For compatibility: leaves of the tree have the size that runs best.
+        /// Accepted for scikit-learn compatibility; ignored.
         leaf_size: usize = 30, at_least(1.0);
-        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        /// Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
         p: f64 = 2.0, above_to(0.0, f64::INFINITY);
-        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        /// Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        /// rbf(gamma=0.1).
         metric: Metric = Metric::Minkowski(0.0);
     }
 }
 
 params! {
-    /// Predicts the mean target of the nearest rows.
+    /// Predicts the mean target of the nearest neighbours.
     pub struct KNeighborsRegressor {
-        /// How many neighbours.
+        /// Number of neighbours.
         n_neighbors: usize = 5, at_least(1.0), log(1.0, 100.0);
-        /// How they count.
+        /// How neighbours are weighted.
         weights: Weighting = Weighting::Uniform;
-        /// For compatibility: the code picks the faster exact search by shape and metric.
+        /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
         algorithm: Algorithm = Algorithm::Auto;
-        /// For compatibility: leaves of the tree have the size that runs best.
+        /// Accepted for scikit-learn compatibility; ignored.
         leaf_size: usize = 30, at_least(1.0);
-        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        /// Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
         p: f64 = 2.0, above_to(0.0, f64::INFINITY);
-        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        /// Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        /// rbf(gamma=0.1).
         metric: Metric = Metric::Minkowski(0.0);
     }
 }
 
 params! {
-    /// Finds the nearest rows and how far they are.
+    /// Finds the nearest neighbours and their distances.
     pub struct NearestNeighbors {
-        /// How many neighbours.
+        /// Number of neighbours.
         n_neighbors: usize = 5, at_least(1.0);
-        /// For searches by radius: how far to look.
+        /// Radius for radius queries.
         radius: f64 = 1.0, at_least(0.0);
-        /// For compatibility: the code picks the faster exact search by shape and metric.
+        /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
         algorithm: Algorithm = Algorithm::Auto;
-        /// For compatibility: leaves of the tree have the size that runs best.
+        /// Accepted for scikit-learn compatibility; ignored.
         leaf_size: usize = 30, at_least(1.0);
-        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        /// Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        /// rbf(gamma=0.1).
         metric: Metric = Metric::Minkowski(0.0);
-        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        /// Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
         p: f64 = 2.0, above_to(0.0, f64::INFINITY);
     }
 }
 
 const fn info(task: Task, objective: &'static str) -> Info {
-    Info { scale: true, weights: false, ..Info::new("neighbors", task, objective, Passes::Memory(WHY_MEMORY)) }
+    Info {
+        scale: true,
+        weights: false,
+        flexibility: Flexibility::Neighbours,
+        ..Info::new("neighbors", task, objective, Passes::Memory(WHY_MEMORY))
+    }
 }
 
 impl Estimator for KNeighborsClassifier {
     type Model = NeighborsModel;
     const INFO: Info = info(Task::Classification, "argmax_c sum_{i among the k nearest of x} [y_i = c]");
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 0.25)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
@@ -86,6 +98,10 @@ impl Estimator for KNeighborsRegressor {
     type Model = NeighborsModel;
     const INFO: Info = Info { multi_target: true, ..info(Task::Regression, "mean of y_i among the k nearest of x") };
 
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 0.25)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
         fit("KNeighborsRegressor", data, ctx, &self.metric, self.p, reach, self.weights, false)
@@ -95,6 +111,10 @@ impl Estimator for KNeighborsRegressor {
 impl Estimator for NearestNeighbors {
     type Model = NeighborsModel;
     const INFO: Info = info(Task::Transformation, "the k rows z with the smallest d(x, z)");
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * neighbours::cost(shape, 0.25)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);

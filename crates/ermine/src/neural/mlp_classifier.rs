@@ -11,7 +11,7 @@ use super::{
     train::{BatchSize, Settings, Targets, train},
 };
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         TargetKind,
         model::Property,
@@ -66,6 +66,7 @@ impl Estimator for MLPClassifier {
             Property::WeightIsRepetition,
             "a row twice is drawn into two minibatches, a row of weight two into one",
         )],
+        flexibility: Flexibility::Network,
         ..Info::new(
             "neural_network",
             Task::Classification,
@@ -73,6 +74,10 @@ impl Estimator for MLPClassifier {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * self.settings().cost(shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeuralModel>> {
         self.train(None, data, ctx)

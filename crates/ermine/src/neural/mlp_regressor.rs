@@ -10,7 +10,7 @@ use super::{
     train::{BatchSize, Settings, Targets, train},
 };
 use crate::{
-    Ctx, Estimator, Fit, Info, Passes, Result, Source, Task,
+    Ctx, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
         choice,
         model::Property,
@@ -69,6 +69,7 @@ impl Estimator for MLPRegressor {
             Property::WeightIsRepetition,
             "a row twice is drawn into two minibatches, a row of weight two into one",
         )],
+        flexibility: Flexibility::Network,
         ..Info::new(
             "neural_network",
             Task::Regression,
@@ -76,6 +77,10 @@ impl Estimator for MLPRegressor {
             Passes::Many,
         )
     };
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        1e-9 * self.settings().cost(shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeuralModel>> {
         self.train(None, data, ctx)

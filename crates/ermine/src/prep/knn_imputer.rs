@@ -20,25 +20,25 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How neighbours count.
+    /// How neighbours are weighted.
     pub enum DonorWeights {
-        /// All the same.
+        /// All neighbours alike.
         Uniform = "uniform",
-        /// By one over their distance; rows at distance zero alone, if there are any.
+        /// By the inverse of the distance; only rows at distance zero if there are any.
         Distance = "distance",
     }
 }
 
 params! {
-    /// Replaces a missing value by the mean of the nearest rows that have it.
+    /// Replaces a missing value by the mean of the nearest neighbours that have it.
     pub struct KNNImputer {
-        /// How many neighbours.
+        /// Number of neighbours.
         n_neighbors: usize = 5, at_least(1.0), log(1.0, 50.0);
-        /// How they count.
+        /// How neighbours are weighted.
         weights: DonorWeights = DonorWeights::Uniform;
-        /// Whether to append a column of 0 and 1 for each column with missing values.
+        /// Whether to add an indicator column for each column with missing values.
         add_indicator: bool = false;
-        /// Whether to keep a column that has no value at all, filled with 0.
+        /// Whether to keep columns without any value, filled with 0.
         keep_empty_features: bool = false;
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// Which family of powers.
+    /// Family of power transforms.
     pub enum Family {
         /// Any numbers.
         YeoJohnson = "yeo-johnson",
@@ -22,11 +22,11 @@ choice! {
 }
 
 params! {
-    /// Takes heavy tails off columns by a fitted power.
+    /// Makes columns more normal by a fitted power transform.
     pub struct PowerTransformer {
-        /// Which family of powers.
+        /// Family of power transforms.
         method: Family = Family::YeoJohnson;
-        /// Whether to bring the result to mean 0 and variance 1.
+        /// Whether to standardise the result to mean 0 and variance 1.
         standardize: bool = true;
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What stands for a missing value.
+    /// What replaces a missing value.
     pub enum ImputeStrategy {
         /// The mean of the column.
         Mean = "mean",
@@ -25,15 +25,15 @@ choice! {
 }
 
 params! {
-    /// Replaces missing values by one number for each column.
+    /// Replaces missing values by a statistic of the column.
     pub struct SimpleImputer {
-        /// What stands for a missing value.
+        /// What replaces a missing value.
         strategy: ImputeStrategy = ImputeStrategy::Mean;
-        /// The constant of the strategy `constant`.
+        /// Value for the strategy `constant`.
         fill_value: f64 = 0.0, any();
-        /// Whether to append a column of 0 and 1 for each column with missing values.
+        /// Whether to add an indicator column for each column with missing values.
         add_indicator: bool = false;
-        /// Whether to keep a column that has no value at all, filled with `fill_value`.
+        /// Whether to keep columns without any value, filled with `fill_value`.
         keep_empty_features: bool = false;
     }
 }
@@ -94,6 +94,8 @@ impl Reduce for Means {
     }
 }
 
+const WHOLE_COLUMNS: &str = "medians and modes need whole columns";
+
 impl Estimator for SimpleImputer {
     type Model = ImputerModel;
 
@@ -102,6 +104,13 @@ impl Estimator for SimpleImputer {
         ..Info::new("impute", Task::Transformation, "z_j = x_j, or a statistic of x_j where it is missing", Passes::One)
     };
 
+    fn passes(&self) -> Passes {
+        match self.strategy {
+            ImputeStrategy::Mean | ImputeStrategy::Constant => Passes::One,
+            ImputeStrategy::Median | ImputeStrategy::MostFrequent => Passes::Memory(WHOLE_COLUMNS),
+        }
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ImputerModel>> {
         let means = reduce(ctx, data, &Means { cols: data.shape().cols })?;
         let empty = |j: usize| means[j].weight == 0.0;
@@ -109,7 +118,7 @@ impl Estimator for SimpleImputer {
             ImputeStrategy::Mean => means.iter().map(|mean| mean.mean).collect(),
             ImputeStrategy::Constant => vec![self.fill_value; means.len()],
             ImputeStrategy::Median | ImputeStrategy::MostFrequent => {
-                let batch = data.in_memory("SimpleImputer", "medians and modes need whole columns")?;
+                let batch = data.in_memory("SimpleImputer", WHOLE_COLUMNS)?;
                 let of_column = |j: usize| -> Result<f64> {
                     ctx.check()?;
                     let values = column_values(&batch.x, j);

@@ -3,41 +3,42 @@
 //! A sample of rows is a weight for each row where the base takes weights, a copy where it does not. Members are fitted from the random
 //! stream of their number. Rows that a member did not see judge it (out-of-bag).
 
-use super::common::{Amount, weights};
+use super::common::{Amount, check_draws, weights};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Params, Passes, Result, Source, Spec, Stop,
-    Target, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
+    Source, Spec, Target, Task, X,
     core::{
         Batch,
         ctx::Progress,
+        memory,
         model::Property,
         param::{at_least, log},
         params, rng,
     },
-    engine::members::{Member, Part, classes_of, reweighted},
+    engine::members::{self, Member, Part, classes_of, reweighted},
     engine::tree::first_largest,
     entry,
 };
 use serde::{Deserialize, Serialize};
 
 macro_rules! bagging {
-    ($name:ident, $doc:literal, $base:literal, $task:expr) => {
+    ($name:ident, $doc:literal, $base:literal, $task:expr, $better:literal) => {
         params! {
             #[doc = $doc]
             pub struct $name {
-                /// The model that is fitted to each sample; none for a decision tree.
+                /// The model to fit on each sample; none for a decision tree.
                 estimator: Option<Spec> = None;
-                /// How many.
+                /// Number of models.
                 n_estimators: usize = 10, at_least(1.0), log(10.0, 200.0);
-                /// Rows of a sample: a count or a share.
+                /// Number of rows in a sample: a count or a fraction.
                 max_samples: Amount = Amount::Share(1.0);
-                /// Columns of a sample: a count or a share.
+                /// Number of columns in a sample: a count or a fraction.
                 max_features: Amount = Amount::Share(1.0);
-                /// Whether rows are drawn with replacement.
+                /// Whether to draw rows with replacement.
                 bootstrap: bool = true;
-                /// Whether columns are drawn with replacement.
+                /// Whether to draw columns with replacement.
                 bootstrap_features: bool = false;
-                /// Whether to judge the whole by the rows that each member did not see.
+                /// Whether to compute the score on out-of-bag rows.
                 oob_score: bool = false;
             }
         }
@@ -53,6 +54,8 @@ macro_rules! bagging {
                     Property::WeightIsRepetition,
                     "rows are drawn at random, and a repeated row is drawn more often than a heavy one",
                 )],
+                flexibility: Flexibility::Ensemble,
+                not_compared: Some($better),
                 ..Info::new(
                     "ensemble",
                     $task,
@@ -60,6 +63,17 @@ macro_rules! bagging {
                     Passes::Memory(REASON),
                 )
             };
+
+            fn takes(&self) -> Info {
+                members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+            }
+
+            fn cost(&self, shape: &Shape) -> f64 {
+                let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
+                let rows = self.max_samples.of(shape.rows).clamp(1, shape.rows.max(1));
+                let cols = self.max_features.of(shape.cols).clamp(1, shape.cols.max(1));
+                self.n_estimators as f64 * members::cost(&base, &Shape { rows, cols, ..shape.clone() })
+            }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
@@ -84,15 +98,17 @@ const REASON: &str = "every member is fitted to a sample of all rows";
 
 bagging!(
     BaggingClassifier,
-    "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
+    "Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.",
     "DecisionTreeClassifier",
-    Task::Classification
+    Task::Classification,
+    "RandomForestClassifier is its better form"
 );
 bagging!(
     BaggingRegressor,
-    "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
+    "Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.",
     "DecisionTreeRegressor",
-    Task::Regression
+    Task::Regression,
+    "RandomForestRegressor is its better form"
 );
 
 struct Plan {
@@ -119,6 +135,9 @@ impl Plan {
                 allowed: "false without bootstrap".into(),
             });
         }
+        let asked = format!("n_estimators={}", self.members);
+        memory::check(self.name, &asked, &[self.members], 2 * size_of::<(Bagged, Vec<u32>)>())?;
+        check_draws(self.name, if self.replace_rows { self.rows.of(batch.rows()) } else { 0 }, batch.rows())?;
         let classes = match batch.y {
             Target::Class { classes, .. } => classes,
             _ => 0,
@@ -167,7 +186,7 @@ impl Plan {
             members: fitted.into_iter().map(|(member, _)| member).collect(),
             oob_score: score,
         };
-        let log = FitLog { passes: self.members, stop: Stop::Exact, ..FitLog::default() };
+        let log = FitLog::members(self.members);
         Ok(Fit { rows, ..Fit::new(model, log) })
     }
 }

@@ -1,7 +1,7 @@
 //! What single trees and forests share: parameters with several forms, the choice of a meter, the model of one tree.
 
 use crate::{
-    Array, Ctx, Error, Model, Output, Result, Target, Value, X,
+    Array, Ctx, Error, Model, Output, Result, Shape, Target, Value, X,
     core::{
         Batch, TargetKind, choice,
         ctx::together,
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 choice! {
-    /// How the purity of classes is measured.
+    /// Impurity measure.
     pub enum ClassCriterion {
         /// Probability that two rows of a node differ in class.
         Gini = "gini",
@@ -120,6 +120,21 @@ impl Amount {
             Amount::Share(share) => (share * whole as f64).ceil() as usize,
         }
     }
+}
+
+/// Draws with replacement far beyond the rows say nothing more, and each takes its time.
+pub fn check_draws(model: &str, draws: usize, rows: usize) -> Result<()> {
+    let most = 100 * rows.max(10_000);
+    if draws <= most {
+        return Ok(());
+    }
+    let (name, value) = ("max_samples".into(), draws.to_string());
+    Err(Error::Parameter {
+        model: model.into(),
+        name,
+        value,
+        allowed: format!("a share, or at most {most} of {rows} rows"),
+    })
 }
 
 impl Field for Amount {
@@ -336,4 +351,20 @@ impl Model for DecisionTreeModel {
         let outputs = if self.classes == 0 { self.tree.outputs() } else { self.classes };
         check_trees(std::slice::from_ref(&self.tree), self.importances.len(), outputs)
     }
+}
+
+/// Nanoseconds of ranking the columns: once, whatever is grown on them.
+pub fn cost_of_ranks(shape: &Shape) -> f64 {
+    let (n, p, _) = shape.sizes();
+    4e5 + n * p * (5.0 + 4.0 * n.ln())
+}
+
+/// Nanoseconds of growing one tree that tries `tried` columns at each split: every level passes over the rows of its nodes.
+pub fn cost_of_tree(shape: &Shape, tried: usize, depth: Option<usize>, leaves: Option<usize>, random: bool) -> f64 {
+    let (n, _, outputs) = shape.sizes();
+    // A tree without limits is somewhat deeper than a balanced one.
+    let full: f64 = 1.5 * n.max(2.0).log2();
+    let depth = depth.map_or(full, |depth| full.min(depth as f64));
+    let depth = leaves.map_or(depth, |leaves| depth.min(2.0 * (leaves as f64).log2()));
+    3e4 + depth * n * (5.0 + tried as f64 * if random { 3.0 } else { 8.0 } * (1.0 + 0.1 * outputs))
 }

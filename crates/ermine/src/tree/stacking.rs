@@ -4,40 +4,40 @@
 //! caller brings folds), each model is fitted without one fold and predicts it. The models that are kept are fitted to all rows. Cost: (folds + 1) fits of each model.
 
 use crate::{
-    Array, Ctx, Data, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop,
-    Target, Task, X,
-    core::{Batch, ctx::Progress, model::Property, param::at_least, params, rng},
+    Array, Ctx, Data, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape,
+    Source, Spec, Target, Task, X,
+    core::{Batch, TargetKind, ctx::Progress, model::Property, param::at_least, params, rng},
     engine::{
         folds,
-        members::{Member, Part},
+        members::{self, Member, Part},
     },
 };
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// A last classifier learns from the predictions of others, made for rows that they did not see.
+    /// Fits a final classifier on the cross-validated predictions of other models.
     pub struct StackingClassifier {
-        /// The models whose predictions are put together.
+        /// Models whose predictions are combined.
         estimators: Vec<Spec> = vec![Spec::new("LogisticRegression"), Spec::new("DecisionTreeClassifier")];
-        /// The model that puts them together; none for LogisticRegression.
+        /// Model that combines the predictions; none for LogisticRegression.
         final_estimator: Option<Spec> = None;
-        /// Folds for the predictions that the last model learns from.
+        /// Number of folds for the predictions that the final model learns from.
         cv: usize = 5, at_least(2.0);
-        /// Whether the last model also sees the columns themselves.
+        /// Whether the final model also gets the original columns.
         passthrough: bool = false;
     }
 }
 
 params! {
-    /// A last model learns from the predictions of others, made for rows that they did not see.
+    /// Fits a final model on the cross-validated predictions of other models.
     pub struct StackingRegressor {
-        /// The models whose predictions are put together.
+        /// Models whose predictions are combined.
         estimators: Vec<Spec> = vec![Spec::new("LinearRegression"), Spec::new("DecisionTreeRegressor")];
-        /// The model that puts them together; none for Ridge.
+        /// Model that combines the predictions; none for Ridge.
         final_estimator: Option<Spec> = None;
-        /// Folds for the predictions that the last model learns from.
+        /// Number of folds for the predictions that the final model learns from.
         cv: usize = 5, at_least(2.0);
-        /// Whether the last model also sees the columns themselves.
+        /// Whether the final model also gets the original columns.
         passthrough: bool = false;
     }
 }
@@ -53,6 +53,8 @@ impl Estimator for StackingClassifier {
         missing: true,
         random: true,
         exceptions: FOLDS,
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -60,6 +62,19 @@ impl Estimator for StackingClassifier {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        members::taken(
+            Info { passes: self.passes(), ..Self::INFO },
+            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
+        )
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
+        cost(&self.estimators, &last, self.cv, self.passthrough, shape)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
@@ -74,6 +89,8 @@ impl Estimator for StackingRegressor {
         missing: true,
         random: true,
         exceptions: FOLDS,
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
         ..Info::new(
             "ensemble",
             Task::Regression,
@@ -82,10 +99,32 @@ impl Estimator for StackingRegressor {
         )
     };
 
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        members::taken(
+            Info { passes: self.passes(), ..Self::INFO },
+            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
+        )
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
+        cost(&self.estimators, &last, self.cv, self.passthrough, shape)
+    }
+
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
         fit(Self::NAME, Task::Regression, &self.estimators, &last, self.cv, self.passthrough, data, ctx)
     }
+}
+
+/// Each model on all rows and without each fold, then the last one on what they predict.
+fn cost(specs: &[Spec], last: &Spec, folds: usize, passthrough: bool, shape: &Shape) -> f64 {
+    let fits = folds as f64 + 1.0;
+    let width = width(if let TargetKind::Class(classes) = shape.target { classes } else { 0 });
+    let cols = specs.len() * width + if passthrough { shape.cols } else { 0 };
+    let stacked = Shape { cols, sparse: false, ..shape.clone() };
+    fits * specs.iter().map(|spec| members::cost(spec, shape)).sum::<f64>() + members::cost(last, &stacked)
 }
 
 fn fit(
@@ -155,7 +194,7 @@ fn fit(
         None => last_data,
     };
     let last = Member::fit(name, last, task, &last_data, &ctx.child("last", 0))?;
-    let log = FitLog { passes: specs.len() * (folds + 1) + 1, stop: Stop::Exact, ..FitLog::default() };
+    let log = FitLog::members(specs.len() * (folds + 1) + 1);
     Ok(Fit::new(StackingModel { cols: batch.x.cols(), classes, passthrough, members, last }, log))
 }
 

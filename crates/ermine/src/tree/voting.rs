@@ -1,47 +1,51 @@
 //! Voting: several models of different kinds on the same rows, and their mean, or the class that most of them choose.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Params, Passes, Result, Source, Spec, Stop, Target,
-    Task, X,
-    core::{choice, param::at_least, params},
-    engine::members::{Member, classes_of},
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
+    Spec, Task, X,
+    core::{TargetKind, choice, param::at_least, params},
+    engine::members::{self, Member, classes_of},
     entry,
 };
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How classes are chosen.
+    /// How the votes are combined.
     pub enum Voting {
-        /// By the number of votes.
+        /// Majority vote.
         Hard = "hard",
-        /// By the mean of the probabilities.
+        /// Mean probabilities.
         Soft = "soft",
     }
 }
 
 params! {
-    /// Several different models decide together, by votes or by the mean of their probabilities.
+    /// Combines different models by majority vote or by the mean of their probabilities.
     pub struct VotingClassifier {
-        /// The models.
+        /// Models to combine.
         estimators: Vec<Spec> = vec![Spec::new("LogisticRegression"), Spec::new("DecisionTreeClassifier")];
-        /// By votes (hard) or mean probabilities (soft).
+        /// Majority vote (hard) or mean probabilities (soft).
         voting: Voting = Voting::Hard;
-        /// How much each model counts; empty for all alike.
+        /// Weight of each model; empty for equal weights.
         weights: Vec<f64> = vec![], at_least(0.0);
     }
 }
 
 params! {
-    /// The mean of several different models.
+    /// Predicts the mean of different models.
     pub struct VotingRegressor {
-        /// The models.
+        /// Models to combine.
         estimators: Vec<Spec> = vec![Spec::new("LinearRegression"), Spec::new("DecisionTreeRegressor")];
-        /// How much each model counts; empty for all alike.
+        /// Weight of each model; empty for equal weights.
         weights: Vec<f64> = vec![], at_least(0.0);
     }
 }
 
-const REASON: &str = "every model is fitted to all rows";
+/// Every model goes through the rows in its own way; the most demanding one decides where they may be.
+fn passes(specs: &[Spec]) -> Passes {
+    let of = |spec: &Spec| crate::make(spec).map_or(Passes::Many, |estimator| estimator.info().passes);
+    specs.iter().map(of).fold(Passes::Many, Passes::and)
+}
 
 impl Estimator for VotingClassifier {
     type Model = VotingModel;
@@ -49,13 +53,27 @@ impl Estimator for VotingClassifier {
     const INFO: Info = Info {
         missing: true,
         random: true,
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
         ..Info::new(
             "ensemble",
             Task::Classification,
             "argmax_c sum_m w_m [f_m(x) = c], or of mean probabilities",
-            Passes::Memory(REASON),
+            Passes::Shares("the tree among its members looks at rows many times"),
         )
     };
+
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
+    }
+
+    fn passes(&self) -> Passes {
+        passes(&self.estimators)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Classification, &self.estimators, &self.weights, self.voting == Voting::Soft, data, ctx)
@@ -68,8 +86,27 @@ impl Estimator for VotingRegressor {
     const INFO: Info = Info {
         missing: true,
         random: true,
-        ..Info::new("ensemble", Task::Regression, "f(x) = sum_m w_m f_m(x) / sum_m w_m", Passes::Memory(REASON))
+        flexibility: Flexibility::Ensemble,
+        not_compared: Some("it needs members"),
+        ..Info::new(
+            "ensemble",
+            Task::Regression,
+            "f(x) = sum_m w_m f_m(x) / sum_m w_m",
+            Passes::Shares("the tree among its members looks at rows many times"),
+        )
     };
+
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
+    }
+
+    fn passes(&self) -> Passes {
+        passes(&self.estimators)
+    }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Regression, &self.estimators, &self.weights, false, data, ctx)
@@ -85,7 +122,7 @@ fn fit(
     data: &dyn Source,
     ctx: &Ctx,
 ) -> Result<Fit<VotingModel>> {
-    let batch = data.in_memory(name, REASON)?;
+    let shape = data.shape();
     let refused = |name_of: &str, value: String, allowed: String| Error::Parameter {
         model: name.into(),
         name: name_of.into(),
@@ -115,13 +152,13 @@ fn fit(
             member.entry.name
         )));
     }
-    let classes = match batch.y {
-        Target::Class { classes, .. } => classes,
+    let classes = match shape.target {
+        TargetKind::Class(classes) => classes,
         _ => 0,
     };
     let weights = if weights.is_empty() { vec![1.0; members.len()] } else { weights.to_vec() };
-    let log = FitLog { passes: members.len(), stop: Stop::Exact, ..FitLog::default() };
-    Ok(Fit::new(VotingModel { cols: batch.x.cols(), classes, soft, members, weights }, log))
+    let log = FitLog::members(members.len());
+    Ok(Fit::new(VotingModel { cols: shape.cols, classes, soft, members, weights }, log))
 }
 
 /// Models and how much each counts.

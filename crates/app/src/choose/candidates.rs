@@ -1,0 +1,123 @@
+//! Which models suit a table, what they cost there, and the units of their parameters. What is known of a model stands in its `Info`.
+
+use crate::rows::{Encoded, Rows};
+use ermine::{
+    AnyEstimator, Domain, Entry, Feature, Info, MODELS, Result, Spec, Task, Value,
+    core::{TargetKind, source::Shape},
+};
+
+/// Terms of a text column that a row has, and columns that they take in dense rows.
+const TERMS_IN_ROW: usize = 40;
+const DENSE_TERMS: usize = 300;
+
+/// Why a model does not suit these rows, if it does not.
+fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
+    let info: &Info = &entry.info;
+    if let Some(reason) = info.not_compared {
+        return Some(reason.into());
+    }
+    if rows.weights.is_some() && !info.weights {
+        return Some("does not support row weights".into());
+    }
+    if let Some(Encoded::Real(y)) = &rows.target {
+        match info.target {
+            Domain::Count if !y.iter().all(|y| *y >= 0.0 && y.fract() == 0.0) => {
+                return Some("the target is not a count".into());
+            }
+            Domain::Positive if !y.iter().all(|y| *y > 0.0) => {
+                return Some("the target is not positive".into());
+            }
+            _ => {}
+        }
+    }
+    let numbers = rows.x.cols - rows.texts.0.len();
+    (info.word_counts && numbers > 0).then(|| "for word counts only".into())
+}
+
+/// The models to try, and those left out with the reason.
+pub fn candidates(task: Task, asked: &[Spec], rows: &Rows) -> Result<(Vec<Spec>, Vec<(String, String)>)> {
+    if !asked.is_empty() {
+        return Ok((asked.to_vec(), Vec::new()));
+    }
+    let (mut tried, mut left_out) = (Vec::new(), Vec::new());
+    for entry in MODELS.iter().filter(|entry| entry.info.task == task) {
+        match unsuited(entry, rows) {
+            Some(reason) => left_out.push((entry.name.to_string(), reason)),
+            None => tried.push(in_units(Spec::new(entry.name), rows)?),
+        }
+    }
+    Ok((tried, left_out))
+}
+
+/// Parameters that are in the units of the target, brought to its scale.
+pub fn in_units(mut spec: Spec, rows: &Rows) -> Result<Spec> {
+    let entry = ermine::entry(&spec.name)?;
+    let (false, Some(Encoded::Real(y))) = (entry.info.target_units.is_empty(), &rows.target) else {
+        return Ok(spec);
+    };
+    let n = y.len() as f64;
+    let mean = y.iter().sum::<f64>() / n;
+    let unit = (y.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / n).sqrt();
+    for param in (entry.params)().into_iter().filter(|param| entry.info.target_units.contains(&param.name)) {
+        let value = match spec.params.get(param.name).unwrap_or(&param.default) {
+            Value::Float(value) => *value,
+            Value::Int(value) => *value as f64,
+            _ => continue,
+        };
+        spec.params.insert(param.name.into(), Value::Float(value * unit));
+    }
+    Ok(spec)
+}
+
+/// What decides the cost of a fit, before anything is prepared.
+#[derive(Clone)]
+pub struct Size {
+    features: Vec<Feature>,
+    texts: usize,
+    target: TargetKind,
+    weighted: bool,
+}
+
+impl Size {
+    pub fn of(rows: &Rows) -> Size {
+        Size {
+            features: rows.features.clone(),
+            texts: rows.texts.0.len(),
+            target: rows.target.as_ref().map_or(TargetKind::None, |target| target.target().kind()),
+            weighted: rows.weights.is_some(),
+        }
+    }
+
+    /// Prepared rows as a model of this kind gets them; of sparse ones the values that a row stores.
+    fn shape(&self, info: &Info, rows: usize) -> Shape {
+        let width = |feature: &Feature| match *feature {
+            Feature::Category { levels } if !info.categories => levels as usize,
+            _ => 1,
+        };
+        let wide: usize = self.features.iter().map(width).sum();
+        let sparse = info.sparse && (self.texts > 0 || wide > 64 && self.features.len() * 4 < wide);
+        let cols = match sparse {
+            true => self.features.len() + self.texts * TERMS_IN_ROW,
+            false => wide + self.texts * DENSE_TERMS,
+        };
+        Shape { rows, cols: cols.max(1), target: self.target, sparse, weighted: self.weighted }
+    }
+
+    /// Predicted seconds of one core for a fit on so many rows, and predictions for a quarter as many.
+    pub fn cost(&self, estimator: &dyn AnyEstimator, rows: usize) -> f64 {
+        estimator.cost(&self.shape(&estimator.info(), rows))
+    }
+
+    /// The most rows, up to `most`, on which a fit costs no more than this.
+    pub fn rows_within(&self, estimator: &dyn AnyEstimator, most: usize, cost: f64) -> usize {
+        if self.cost(estimator, most) <= cost {
+            return most;
+        }
+        let (mut low, mut high) = (most.min(1000), most);
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            if self.cost(estimator, middle) <= cost { low = middle } else { high = middle }
+        }
+        low
+    }
+}

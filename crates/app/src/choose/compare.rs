@@ -1,0 +1,398 @@
+//! Every sensible model with its sensible preparation, by cross-validation; then a search through the declared ranges of the best few.
+//!
+//! Many rows: all candidates meet on a sample first, the better ones go on to four times as many rows, and so on (successive
+//! halving, Jamieson and Talwalkar 2016). What is tried is planned by predicted work and not by the clock: everything is drawn by (seed,
+//! name, number), so the outcome is the same on any machine, for any number of threads and workers. A time limit can only
+//! stop it early, and then what was not done is said. Workers share out the candidates.
+
+use super::{
+    Comparison, Standing,
+    candidates::{Size, candidates, in_units},
+    standing::{mark, prefer_simple},
+};
+use crate::{
+    judge::{self, Predictions},
+    rows::{Labels, RowSet, Rows, sampled},
+    table::Schema,
+};
+use ermine::{
+    Ctx, Error, Result, Spec, Task,
+    core::{
+        ctx::{Alone, Progress, together},
+        rng,
+    },
+    metrics::{self, Metric},
+    search,
+    split::Fold,
+};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// Rows of the first rung when there are many.
+const FIRST_RUNG: usize = 2000;
+/// A search looks at this many rows at most; what it finds is then compared on all.
+const SEARCH_ROWS: usize = 10_000;
+/// How many models are searched.
+const FINALISTS: usize = 3;
+/// Shares of the work that are spent when the samples, all rows, and the search are done.
+const SAMPLES_END: f64 = 0.3;
+const RUNGS_END: f64 = 0.6;
+const SEARCH_END: f64 = 0.9;
+
+/// What is to be compared, and how much work it may take.
+pub struct Contest<'a> {
+    pub task: Task,
+    /// Only these models; empty for all that make sense.
+    pub models: &'a [Spec],
+    pub metric: &'static Metric,
+    pub folds: usize,
+    pub seed: u64,
+    /// Candidates that a search draws for each finalist; 0 for no search.
+    pub draws: usize,
+    /// Predicted seconds of one core.
+    pub work: f64,
+    pub deadline: Option<Instant>,
+    /// The columns of the rows.
+    pub features: &'a Schema,
+}
+
+/// A sample with its folds.
+struct Rung {
+    rows: RowSet,
+    folds: Vec<Fold>,
+}
+
+impl Rung {
+    fn new(rows: &Rows, size: usize, folds: usize, seed: u64) -> Result<Rung> {
+        let set = RowSet::of(rows.take(&sampled(rows.len(), size, seed, "round")));
+        Ok(Rung { folds: set.folds(folds, seed)?, rows: set })
+    }
+}
+
+/// How a candidate came out.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Scored {
+    /// The metric on each fold.
+    pub scores: Vec<f64>,
+    /// Higher is better.
+    pub tie: f64,
+    pub seconds: f64,
+    /// Why there are no scores.
+    pub problem: Option<String>,
+    /// Stopped by the clock.
+    pub cut: bool,
+}
+
+/// The comparison under way.
+struct Course<'a> {
+    contest: &'a Contest<'a>,
+    rows: &'a Rows,
+    size: Size,
+    spent: f64,
+    /// What the clock, and what the effort did not allow.
+    cuts: Vec<String>,
+    skipped: Vec<String>,
+}
+
+/// Runs the comparison on rows that no test score will be taken from, the same on every worker.
+pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> {
+    let begin = Instant::now();
+    let (specs, left_out) = candidates(contest.task, contest.models, rows)?;
+    if specs.is_empty() {
+        return Err(Error::Data("there is no model to compare".into()));
+    }
+    let size = Size::of(rows);
+    let mut course = Course { contest, rows, size, spent: 0.0, cuts: Vec::new(), skipped: Vec::new() };
+    let (mut standings, out, last) = course.climb(specs, ctx)?;
+    let mut searched = 0;
+    if contest.draws > 0 && !standings.is_empty() {
+        searched = course.search(&last, &mut standings, ctx)?;
+        standings.sort_by(|a, b| better(contest.metric, a, b));
+        // One line a model: its best form.
+        if contest.models.len() != 1 {
+            let mut seen: Vec<String> = Vec::new();
+            standings.retain(|standing| {
+                let first = !seen.contains(&standing.model);
+                seen.push(standing.model.clone());
+                first
+            });
+        }
+    }
+    mark(&mut standings);
+    let leader = prefer_simple(&mut standings, contest.metric);
+    let mut out = out;
+    out.sort_by(|a, b| b.rows.cmp(&a.rows).then(better(contest.metric, a, b)));
+    standings.extend(out);
+    Ok(Comparison {
+        metric: contest.metric.plain_name(),
+        greater_is_better: contest.metric.greater_is_better,
+        folds: last.folds.len(),
+        rows: rows.len(),
+        standings,
+        leader,
+        left_out,
+        searched,
+        skipped: course.skipped,
+        cuts: course.cuts,
+        work: course.spent,
+        seconds: begin.elapsed().as_secs_f64(),
+    })
+}
+
+/// The higher score first, then the smaller loss.
+fn better(metric: &Metric, a: &Standing, b: &Standing) -> std::cmp::Ordering {
+    let score = |s: &Standing| s.mean.map_or(f64::NEG_INFINITY, |mean| metric.turned(mean));
+    score(b).total_cmp(&score(a)).then(b.tie.total_cmp(&a.tie))
+}
+
+/// Sizes of the rungs: a sample, four times as many, and so on; all rows last.
+fn sizes(rows: usize) -> Vec<usize> {
+    let mut sizes = Vec::new();
+    let mut size = FIRST_RUNG;
+    while size * 2 < rows {
+        sizes.push(size);
+        size *= 4;
+    }
+    sizes.push(rows);
+    sizes
+}
+
+impl Course<'_> {
+    fn cost(&self, spec: &Spec, rows: usize, folds: usize) -> Result<f64> {
+        let learnt = rows - rows / folds.max(1);
+        Ok(self.size.cost(&*ermine::make(spec)?, learnt) * folds as f64)
+    }
+
+    fn cheapest_first(&self, specs: Vec<Spec>) -> Result<Vec<Spec>> {
+        let mut costed = Vec::new();
+        for spec in specs {
+            costed.push((self.cost(&spec, self.rows.len().min(FIRST_RUNG), 3)?, spec));
+        }
+        costed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(costed.into_iter().map(|(_, spec)| spec).collect())
+    }
+
+    /// Those of the candidates, in order, that the work up to this share of all allows; models that were asked for always.
+    fn affordable(&mut self, specs: Vec<Spec>, rung: &Rung, until: f64) -> Result<Vec<Spec>> {
+        let rows = rung.rows.len();
+        let mut taken = Vec::new();
+        for spec in specs {
+            let cost = self.cost(&spec, rows, rung.folds.len())?;
+            let free = !self.contest.models.is_empty() || taken.is_empty();
+            if free || self.spent + cost <= until * self.contest.work {
+                self.spent += cost;
+                taken.push(spec);
+            } else {
+                self.skipped.push(format!("{} on {rows} rows", spec.name));
+            }
+        }
+        Ok(taken)
+    }
+
+    /// From the smallest sample to all rows, the better ones going on. Those that came to the end, those that did not, and the last rung.
+    fn climb(&mut self, specs: Vec<Spec>, ctx: &Ctx) -> Result<(Vec<Standing>, Vec<Standing>, Rung)> {
+        let (contest, n) = (self.contest, self.rows.len());
+        let folds = contest.folds.max(2).min(n / 2).max(2);
+        let folds = if n > 10_000 { folds.min(3) } else { folds };
+        let sizes = sizes(n);
+        let mut alive = self.cheapest_first(specs)?;
+        let mut out: Vec<Standing> = Vec::new();
+        let mut before: Vec<Standing> = Vec::new();
+        for (number, &size) in sizes.iter().enumerate() {
+            let last = number + 1 == sizes.len();
+            let rung = Rung::new(self.rows, size, if last { folds } else { folds.min(3) }, contest.seed)?;
+            let until = if last { RUNGS_END } else { SAMPLES_END * (number + 1) as f64 / (sizes.len() - 1) as f64 };
+            let tried = self.affordable(alive, &rung, until)?;
+            let scored = self.evaluate("comparing", &tried, &rung, ctx)?;
+            let (mut standings, mut failed) = (Vec::new(), Vec::new());
+            for (spec, scored) in tried.iter().zip(scored) {
+                let standing = Standing::new(spec, size, false)?.scored(scored);
+                if standing.mean.is_some() { standings.push(standing) } else { failed.push(standing) }
+            }
+            standings.sort_by(|a, b| better(contest.metric, a, b));
+            // Whoever did not get as far as the others stands where it was last seen.
+            let stopped = before.drain(..).filter(|known| !standings.iter().any(|here| here.spec == known.spec));
+            out.extend(stopped);
+            failed.retain(|failed| !out.iter().any(|known| known.spec == failed.spec));
+            out.extend(failed);
+            if last {
+                // Nothing was done on all rows: the largest sample that was decides.
+                if standings.is_empty() {
+                    let most = out.iter().filter(|known| known.mean.is_some()).map(|known| known.rows).max();
+                    let (decide, rest) =
+                        out.into_iter().partition(|known| known.mean.is_some() && Some(known.rows) == most);
+                    (standings, out) = (decide, rest);
+                    standings.sort_by(|a, b| better(contest.metric, a, b));
+                }
+                return Ok((standings, out, rung));
+            }
+            let seats = if number + 2 == sizes.len() { 4 } else { 6 };
+            let (ahead, behind) = split_seats(standings, seats);
+            out.extend(behind);
+            alive = ahead.iter().map(|standing| standing.spec.clone()).collect();
+            before = ahead;
+        }
+        unreachable!("the last rung returns")
+    }
+
+    /// Scores of candidates by cross-validation. Workers deal them out; everyone gets all scores.
+    fn evaluate(&mut self, what: &'static str, specs: &[Spec], rung: &Rung, ctx: &Ctx) -> Result<Vec<Scored>> {
+        let (exchange, contest) = (ctx.exchange(), self.contest);
+        let (rank, workers) = (exchange.rank(), exchange.size());
+        let mut alone = ctx.clone().with_exchange(Alone);
+        if let Some(deadline) = contest.deadline {
+            alone = alone.with_deadline(deadline);
+        }
+        let score = || -> Result<Vec<(usize, Scored)>> {
+            let mut mine = Vec::new();
+            for i in (0..specs.len()).filter(|i| i % workers == rank) {
+                ctx.check()?;
+                ctx.progress(Progress { what, step: i + 1, of: Some(specs.len()), value: None });
+                mine.push((i, self.score(&specs[i], rung, &alone)?));
+            }
+            Ok(mine)
+        };
+        let mine = score();
+        let mut all: Vec<(usize, Scored)> = together(exchange, mine)?.concat();
+        all.sort_by_key(|(i, _)| *i);
+        let rows = rung.rows.len();
+        let cut = all.iter().filter(|(_, scored)| scored.cut);
+        self.cuts.extend(cut.map(|(i, _)| format!("{} on {rows} rows", specs[*i].name)));
+        Ok(all.into_iter().map(|(_, scored)| scored).collect())
+    }
+
+    fn score(&self, spec: &Spec, rung: &Rung, ctx: &Ctx) -> Result<Scored> {
+        let (metric, begin) = (self.contest.metric, Instant::now());
+        let estimator = ermine::make(spec)?;
+        let score = |said: &Predictions, _: &Labels, test: &Labels| -> Result<(f64, f64)> {
+            let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
+            let weights = test.weights.as_deref();
+            let loss = metrics::metric("neg_log_loss").and_then(|loss| said.metric(loss, truth, weights));
+            Ok((said.metric(metric, truth, weights)?, loss.unwrap_or(f64::INFINITY)))
+        };
+        let outcome =
+            judge::cross_validate(&rung.rows, &rung.folds, &*estimator, self.contest.features, None, ctx, score);
+        let seconds = begin.elapsed().as_secs_f64();
+        let none = Scored { scores: Vec::new(), tie: f64::NEG_INFINITY, seconds, problem: None, cut: false };
+        Ok(match outcome {
+            Ok(folds) => Scored {
+                tie: folds.iter().map(|(_, loss)| -loss).sum(),
+                scores: folds.into_iter().map(|(value, _)| value).collect(),
+                ..none
+            },
+            Err(Error::Cancelled) => Scored { problem: Some("stopped by the budget".into()), cut: true, ..none },
+            Err(error) => {
+                let line = error.to_string().lines().next().unwrap_or_default().to_string();
+                Scored { problem: Some(line), ..none }
+            }
+        })
+    }
+
+    /// Draws from the declared ranges of the best few; the best draw of each joins the standings. Returns how many were tried.
+    fn search(&mut self, last: &Rung, standings: &mut Vec<Standing>, ctx: &Ctx) -> Result<usize> {
+        let contest = self.contest;
+        let small = match self.rows.len() > SEARCH_ROWS {
+            true => Some(Rung::new(self.rows, SEARCH_ROWS, 3, contest.seed)?),
+            false => None,
+        };
+        let rung = small.as_ref().unwrap_or(last);
+        let rows = rung.rows.len();
+        // The candidates of each finalist, the one that is standing first.
+        let mut finalists: Vec<Vec<Spec>> = Vec::new();
+        for standing in standings.iter().take(FINALISTS) {
+            let space = search::space(&standing.spec)?;
+            if space.is_empty() {
+                continue;
+            }
+            let seed = rng::key(contest.seed, &standing.model, 0);
+            let mut draws = search::random(&Spec::new(&standing.model), &space, contest.draws + 1, seed)?;
+            draws = draws.into_iter().map(|spec| in_units(spec, self.rows)).collect::<Result<_>>()?;
+            draws[0] = standing.spec.clone();
+            finalists.push(draws);
+        }
+        // Everybody's first draw, then everybody's second: when the work is spent, all had the same chance.
+        let most = finalists.iter().map(Vec::len).max().unwrap_or(0);
+        let order = (0..most).flat_map(|number| (0..finalists.len()).map(move |finalist| (finalist, number)));
+        let (mut planned, mut complete) = (Vec::new(), true);
+        for (finalist, number) in order.filter(|&(finalist, number)| number < finalists[finalist].len()) {
+            let cost = self.cost(&finalists[finalist][number], rows, rung.folds.len())?;
+            if number > 1 && self.spent + cost > SEARCH_END * contest.work {
+                complete = false;
+                break;
+            }
+            self.spent += cost;
+            planned.push((finalist, number));
+        }
+        let of = |&(finalist, number): &(usize, usize)| finalists[finalist][number].clone();
+        let specs: Vec<Spec> = planned.iter().map(of).collect();
+        let scored = self.evaluate("searching", &specs, rung, ctx)?;
+        if !complete {
+            let all: usize = finalists.iter().map(Vec::len).sum();
+            self.skipped.push(format!("{} of {all} candidates of the search", all - planned.len()));
+        }
+        let mut found: Vec<Vec<Standing>> = vec![Vec::new(); finalists.len()];
+        for ((finalist, number), scored) in planned.iter().zip(scored) {
+            found[*finalist].push(Standing::new(&finalists[*finalist][*number], rows, *number > 0)?.scored(scored));
+        }
+        let mut proven: Vec<Standing> = Vec::new();
+        for all in found {
+            if contest.models.len() == 1 && small.is_none() {
+                standings.extend(all.into_iter().filter(|standing| standing.tuned && standing.mean.is_some()));
+            } else {
+                proven.extend(best_draw(all, contest.metric));
+            }
+        }
+        if small.is_some() && !proven.is_empty() {
+            let specs: Vec<Spec> = proven.iter().map(|standing| standing.spec.clone()).collect();
+            let specs = self.affordable(specs, last, 1.0)?;
+            let scored = self.evaluate("searching", &specs, last, ctx)?;
+            let again = specs
+                .iter()
+                .zip(scored)
+                .map(|(spec, scored)| Ok(Standing::new(spec, last.rows.len(), true)?.scored(scored)));
+            proven = again.collect::<Result<_>>()?;
+        }
+        standings.extend(proven.into_iter().filter(|standing| standing.mean.is_some()));
+        Ok(planned.len())
+    }
+}
+
+/// Of many draws one is best by luck: it counts if it beats the first by more than the error of the difference.
+fn best_draw(mut all: Vec<Standing>, metric: &Metric) -> Option<Standing> {
+    let first = all.first().cloned()?;
+    all.retain(|standing| standing.mean.is_some());
+    let best = all.into_iter().min_by(|a, b| better(metric, a, b)).filter(|best| best.tuned)?;
+    if first.mean.is_none() {
+        return Some(best);
+    }
+    let pairs = best.scores.iter().zip(&first.scores);
+    let gains: Vec<f64> = pairs.map(|(a, b)| metric.turned(*a) - metric.turned(*b)).collect();
+    let (gain, error) = search::mean_and_error(&gains);
+    (gain > error || best.tie > first.tie && gain >= 0.0).then_some(best)
+}
+
+/// Who goes on to more rows: the first `seats`, and boosted trees. On a sample these are often behind models that have less to learn, on
+/// all rows mostly ahead, and they cost little.
+fn split_seats(standings: Vec<Standing>, seats: usize) -> (Vec<Standing>, Vec<Standing>) {
+    let stays =
+        |(place, standing): &(usize, Standing)| *place < seats || standing.model.starts_with("HistGradientBoosting");
+    let (ahead, behind): (Vec<_>, Vec<_>) = standings.into_iter().enumerate().partition(stays);
+    let of = |list: Vec<(usize, Standing)>| list.into_iter().map(|(_, standing)| standing).collect();
+    (of(ahead), of(behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boosted_trees_go_on_to_more_rows() {
+        let models = ["RidgeCV", "SVR", "LassoCV", "HistGradientBoostingRegressor", "DecisionTreeRegressor"];
+        let standing = |model: &&str| Standing::new(&Spec::new(model), 100, false);
+        let standings = models.iter().map(standing).collect::<Result<_>>().unwrap();
+        let (ahead, behind) = split_seats(standings, 2);
+        let names = |list: Vec<Standing>| list.into_iter().map(|standing| standing.model).collect::<Vec<_>>();
+        assert_eq!(names(ahead), ["RidgeCV", "SVR", "HistGradientBoostingRegressor"]);
+        assert_eq!(names(behind), ["LassoCV", "DecisionTreeRegressor"]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Which model? The one that was asked for, or the best of a comparison.
+
+mod candidates;
+mod compare;
+mod standing;
+
+pub use candidates::Size;
+pub use compare::{Contest, compare};
+pub use standing::Standing;
+
+use ermine::{AnyEstimator, Entry, Error, Result, Spec, Task};
+use serde::Serialize;
+
+/// How much work a comparison may take: about ten seconds, a minute, ten minutes on a laptop with two cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    Quick,
+    #[default]
+    Normal,
+    Thorough,
+}
+
+impl Effort {
+    pub const ALL: [Effort; 3] = [Effort::Quick, Effort::Normal, Effort::Thorough];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Effort::Quick => "quick",
+            Effort::Normal => "normal",
+            Effort::Thorough => "thorough",
+        }
+    }
+
+    /// Predicted seconds of one core for the comparison; the fits that follow may take as much again.
+    pub fn work(self) -> f64 {
+        match self {
+            Effort::Quick => 10.0,
+            Effort::Normal => 60.0,
+            Effort::Thorough => 600.0,
+        }
+    }
+
+    /// Models are compared on this many rows at most.
+    pub fn rows(self) -> usize {
+        match self {
+            Effort::Quick => 8_000,
+            Effort::Normal => 32_000,
+            Effort::Thorough => 128_000,
+        }
+    }
+
+    /// Candidates that a search draws for each of the best models.
+    pub fn draws(self) -> usize {
+        match self {
+            Effort::Quick => 4,
+            Effort::Normal => 12,
+            Effort::Thorough => 40,
+        }
+    }
+}
+
+/// The model that is fitted, and why.
+pub struct Choice {
+    pub spec: Spec,
+    pub entry: &'static Entry,
+    pub estimator: Box<dyn AnyEstimator>,
+    /// None when it was asked for.
+    pub reason: Option<String>,
+    pub comparison: Option<Comparison>,
+}
+
+impl Choice {
+    pub fn of(spec: &Spec, reason: Option<String>) -> Result<Choice> {
+        let (entry, estimator) = (ermine::entry(&spec.name)?, ermine::make(spec)?);
+        Ok(Choice { spec: spec.clone(), entry, estimator, reason, comparison: None })
+    }
+
+    /// A sound first model where nothing is compared.
+    pub fn first(task: Task) -> Result<Choice> {
+        let (name, why) = match task {
+            Task::Regression => ("Ridge", "a sound default for regression"),
+            Task::Classification => ("LogisticRegression", "a sound default for classification"),
+            _ => ("KMeans", "there is no target, so rows are clustered"),
+        };
+        Choice::of(&Spec::new(name), Some(format!("{name}: {why}; choose another with --model")))
+    }
+
+    /// The best of a comparison; a sound first model where the budget left no time for any.
+    pub fn best(comparison: Comparison, task: Task) -> Result<Choice> {
+        let choice = match comparison.best() {
+            Some(best) => Choice::of(&best.spec, Some(comparison.verdict()))?,
+            None if !comparison.cuts.is_empty() => {
+                let why = "a sound first model: the budget ran out before any could be scored";
+                Choice { reason: Some(why.into()), ..Choice::first(task)? }
+            }
+            None => {
+                let why = comparison.standings.iter().find_map(|standing| standing.note.clone()).unwrap_or_default();
+                return Err(Error::Data(format!("no model could be fitted: {why}")).hint("name one with --model"));
+            }
+        };
+        Ok(Choice { comparison: Some(comparison), ..choice })
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    pub metric: &'static str,
+    pub greater_is_better: bool,
+    pub folds: usize,
+    /// Rows that models were compared on.
+    pub rows: usize,
+    /// The chosen one first, then by score.
+    pub standings: Vec<Standing>,
+    /// The model of the highest score, where a simpler one that is tied with it was chosen.
+    pub leader: Option<String>,
+    /// Models that were not tried, and why.
+    pub left_out: Vec<(String, String)>,
+    /// Candidates of the search.
+    pub searched: usize,
+    /// What the effort did not allow.
+    pub skipped: Vec<String>,
+    /// What the budget cut; empty if the outcome depends on the data alone.
+    pub cuts: Vec<String>,
+    /// Predicted seconds of one core that were planned.
+    pub work: f64,
+    pub seconds: f64,
+}
+
+impl Comparison {
+    pub fn best(&self) -> Option<&Standing> {
+        self.standings.first().filter(|standing| standing.mean.is_some())
+    }
+
+    /// Why the first is first, in a sentence.
+    pub fn verdict(&self) -> String {
+        let Some(best) = self.best() else { return "no model could be scored".into() };
+        let scored: Vec<&Standing> = self.standings.iter().filter(|standing| standing.mean.is_some()).collect();
+        let tied: Vec<&str> =
+            scored.iter().skip(1).filter(|other| other.as_good).map(|other| other.model.as_str()).collect();
+        let tuned = if best.tuned { ", tuned" } else { "" };
+        let by = format!("by {}-fold {}{tuned}", self.folds, self.metric);
+        if let Some(leader) = &self.leader {
+            let most = if tied.len() > 1 { "simplest" } else { "simpler" };
+            let tied = tied.len() + 1;
+            return format!("the {most} of {tied} tied models among {} {by}; {leader} scores highest", scored.len());
+        }
+        let others = match tied.len() {
+            0 => "no other is tied with it".to_string(),
+            n if n <= 4 => format!("tied with {}", tied.join(", ")),
+            n => format!("tied with {n} others"),
+        };
+        format!("best of {} {by}; {others}", scored.len())
+    }
+}

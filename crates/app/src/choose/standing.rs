@@ -1,0 +1,163 @@
+//! How one candidate did, who is tied with the best, and which of them is chosen.
+
+use super::compare::Scored;
+use ermine::{Flexibility, Result, Spec, Value, metrics::Metric, search};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One line of the leaderboard.
+#[derive(Clone, Debug, Serialize)]
+pub struct Standing {
+    pub model: String,
+    /// Parameters that differ from their defaults.
+    pub params: BTreeMap<String, String>,
+    #[serde(skip)]
+    pub spec: Spec,
+    /// Rows of the sample that was split into folds.
+    pub rows: usize,
+    /// The metric on each fold.
+    pub scores: Vec<f64>,
+    pub mean: Option<f64>,
+    /// Half the width of a 95 % interval for the mean, by Student's t over the folds.
+    pub margin: Option<f64>,
+    pub seconds: f64,
+    /// Found by the search.
+    pub tuned: bool,
+    /// Tied with the best: not worse by more than the standard error of the difference, fold by fold.
+    pub as_good: bool,
+    /// Why it has no score, or none from all rows.
+    pub note: Option<String>,
+    /// Breaks ties of the metric; higher is better.
+    #[serde(skip)]
+    pub(super) tie: f64,
+}
+
+impl Standing {
+    pub(super) fn new(spec: &Spec, rows: usize, tuned: bool) -> Result<Standing> {
+        let entry = ermine::entry(&spec.name)?;
+        let defaults: BTreeMap<&str, Value> = (entry.params)().into_iter().map(|p| (p.name, p.default)).collect();
+        let changed = spec.params.iter().filter(|(name, value)| defaults.get(name.as_str()) != Some(value));
+        Ok(Standing {
+            model: entry.name.into(),
+            params: changed.map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            spec: spec.clone(),
+            rows,
+            scores: Vec::new(),
+            mean: None,
+            margin: None,
+            seconds: 0.0,
+            tuned,
+            as_good: false,
+            note: None,
+            tie: f64::NEG_INFINITY,
+        })
+    }
+
+    pub(super) fn scored(mut self, outcome: Scored) -> Standing {
+        let Scored { scores, tie, seconds, problem, .. } = outcome;
+        (self.seconds, self.note) = (seconds, problem);
+        if self.note.is_none() {
+            let (mean, error) = search::mean_and_error(&scores);
+            if mean.is_finite() {
+                self.mean = Some(mean);
+                self.margin = Some(error * students_t(scores.len().saturating_sub(1)));
+                self.tie = tie;
+            } else {
+                self.note = Some("the score is not defined on every fold".into());
+            }
+            self.scores = scores;
+        }
+        self
+    }
+}
+
+/// The 97.5 % point of Student's t: what a 95 % interval of a mean over few folds needs.
+fn students_t(freedom: usize) -> f64 {
+    const TABLE: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+    match freedom {
+        0 => f64::INFINITY,
+        df if df <= TABLE.len() => TABLE[df - 1],
+        df => 1.96 + 2.5 / df as f64,
+    }
+}
+
+/// Says who is as good as the first, by the differences on the same folds.
+pub(super) fn mark(standings: &mut [Standing]) {
+    let Some(best) = standings.first().map(|best| best.scores.clone()) else { return };
+    for standing in standings.iter_mut() {
+        if standing.scores.len() == best.len() && standing.mean.is_some() {
+            let differences: Vec<f64> = best.iter().zip(&standing.scores).map(|(a, b)| a - b).collect();
+            let (mean, error) = search::mean_and_error(&differences);
+            // Differing on a single fold the two are equal but for rounding.
+            standing.as_good = mean.abs() <= error * (1.0 + 1e-9);
+        }
+    }
+}
+
+fn flexibility(model: &str) -> Option<Flexibility> {
+    ermine::entry(model).ok().map(|entry| entry.info.flexibility)
+}
+
+/// One standard error rule (Breiman et al. 1984): the simplest of those that are as good as the first takes its place, if the first
+/// does not beat it on most folds as well; a single wild fold makes a wide error, and many things as good. Returns who led.
+pub(super) fn prefer_simple(standings: &mut [Standing], metric: &Metric) -> Option<String> {
+    let first = standings.first()?;
+    let close = |other: &Standing| {
+        let pairs = first.scores.iter().zip(&other.scores);
+        let beaten = pairs.filter(|(a, b)| metric.turned(**a) > metric.turned(**b)).count();
+        other.as_good && 2 * beaten <= first.scores.len() + 1
+    };
+    // The first of several is the one that scores highest.
+    let (at, simplest) = standings
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| close(other))
+        .min_by_key(|(_, other)| flexibility(&other.model))?;
+    if flexibility(&simplest.model) >= flexibility(&first.model) {
+        return None;
+    }
+    let leader = first.model.clone();
+    standings[..=at].rotate_right(1);
+    Some(leader)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ermine::metrics;
+
+    /// Standings in the order of these scores by fold, as a comparison leaves them; who is chosen, and who led.
+    fn chosen(scores: &[(&str, [f64; 5])]) -> (String, Option<String>) {
+        let standing = |(model, scores): &(&str, [f64; 5])| {
+            let scored = Scored { scores: scores.to_vec(), tie: 0.0, seconds: 0.1, problem: None, cut: false };
+            Ok(Standing::new(&Spec::new(model), 100, false)?.scored(scored))
+        };
+        let mut standings: Vec<Standing> = scores.iter().map(standing).collect::<Result<_>>().unwrap();
+        mark(&mut standings);
+        let leader = prefer_simple(&mut standings, metrics::metric("r2").unwrap());
+        assert_eq!(standings.len(), scores.len());
+        (standings[0].model.clone(), leader)
+    }
+
+    #[test]
+    fn of_equally_good_models_the_simplest_is_chosen() {
+        let forest = ("RandomForestRegressor", [0.81, 0.79, 0.84, 0.80, 0.82]);
+        let tree = ("DecisionTreeRegressor", [0.80, 0.80, 0.83, 0.81, 0.81]);
+        let line = ("RidgeCV", [0.80, 0.80, 0.83, 0.81, 0.81]);
+        let led = Some("RandomForestRegressor".to_string());
+        assert_eq!(chosen(&[forest, tree, line]), ("RidgeCV".into(), led.clone()));
+        assert_eq!(chosen(&[forest, tree]), ("DecisionTreeRegressor".into(), led));
+        // One row of one fold is no difference.
+        let almost = ("RidgeCV", [0.81, 0.79, 0.84, 0.80, 0.80]);
+        assert_eq!(chosen(&[forest, almost]).0, "RidgeCV");
+        // Worse by more than the error of the difference.
+        let worse = ("RidgeCV", [0.78, 0.77, 0.81, 0.78, 0.79]);
+        assert_eq!(chosen(&[forest, worse]), ("RandomForestRegressor".into(), None));
+        // Beaten on nearly all folds it is not as good, whatever one wild fold does to the error.
+        let steady = ("RandomForestRegressor", [0.81, 0.79, 0.84, 0.80, 0.30]);
+        let wild = ("RidgeCV", [0.70, 0.70, 0.70, 0.70, 0.50]);
+        assert_eq!(chosen(&[steady, wild]), ("RandomForestRegressor".into(), None));
+        // The simplest may lead already.
+        assert_eq!(chosen(&[line, forest]), ("RidgeCV".into(), None));
+    }
+}

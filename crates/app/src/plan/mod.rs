@@ -1,0 +1,235 @@
+//! What is to be learnt from what: task, target, features. Decided once, from the columns and a sample of the rows, and never changed.
+
+pub mod terms;
+
+use crate::{
+    inspect::{self, Findings},
+    read::{Opened, Place, ReadOptions, idx},
+    rows::{Encoded, Frame, Rows, feature_kinds},
+    run::Job,
+    store::{Made, TargetColumn},
+    table::{Column, Kind, Schema, Summary, Table},
+};
+use ermine::{Ctx, Entry, Error, Result, Task};
+use serde::{Deserialize, Serialize};
+
+/// Supervised or not, in one place.
+pub trait Supervised {
+    fn is_supervised(&self) -> bool;
+    fn name(&self) -> &'static str;
+}
+
+impl Supervised for Task {
+    fn is_supervised(&self) -> bool {
+        matches!(self, Task::Regression | Task::Classification)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Task::Regression => "regression",
+            Task::Classification => "classification",
+            Task::Clustering => "clustering",
+            Task::Transformation => "transformation",
+            Task::Density => "density",
+        }
+    }
+}
+
+/// A column that is not used, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Dropped {
+    pub column: String,
+    pub reason: String,
+}
+
+pub struct Plan {
+    pub task: Task,
+    /// The columns to read: raw features, target, weights.
+    pub columns: Schema,
+    /// The raw columns that features come from.
+    pub raw: Schema,
+    /// Features: raw columns, or what is derived from them.
+    pub features: Schema,
+    pub derived: Option<Made>,
+    pub target: Option<TargetColumn>,
+    /// Column of row weights.
+    pub weights: Option<String>,
+    pub summary: Vec<Summary>,
+    pub dropped: Vec<Dropped>,
+    pub notes: Vec<String>,
+    /// All columns are measured in one unit, as pixels are: each by itself must not be brought to unit spread.
+    pub one_unit: bool,
+    pub read: ReadOptions,
+}
+
+impl Plan {
+    pub fn new(job: &Job, opened: &Opened, ctx: &Ctx) -> Result<Plan> {
+        let schema = &opened.schema;
+        for name in job.ignore.iter().chain(&job.weights).chain(&job.target).chain(&job.keep) {
+            schema.field(name)?;
+        }
+        let named = job.model.as_ref().map(|spec| ermine::entry(&spec.name)).transpose()?;
+        let task = task(job, named, opened)?;
+        let mut notes = Vec::new();
+        let target = target(job, named, task, opened, &mut notes)?;
+        let whole = matches!(opened.place, Place::Memory(_)) && ctx.exchange().size() == 1;
+        let (mut features, mut dropped) = usable_columns(job, opened, whole);
+        if let (Some(target), true) = (&target, job.is_open(task)) {
+            let Findings { dropped: misleading, worries } =
+                inspect::inspect(&opened.sample, &opened.summary, &features, target, &job.keep, ctx)?;
+            features.columns.retain(|field| misleading.iter().all(|drop| drop.column != field.name));
+            dropped.extend(misleading);
+            notes.extend(worries);
+        }
+        if features.columns.is_empty() {
+            let why: Vec<String> = dropped.iter().map(|drop| format!("'{}': {}", drop.column, drop.reason)).collect();
+            let why = if why.is_empty() { "the file has no other column".into() } else { why.join("; ") };
+            return Err(Error::Data(format!("there is no column to learn from ({why})")));
+        }
+        let is_date = |kind: Kind| matches!(kind, Kind::Date | Kind::DateTime);
+        let terms = match &job.features {
+            Some(formula) => Some(terms::parse(formula, &features)?),
+            None if features.columns.iter().any(|field| is_date(field.kind)) => {
+                Some(terms::usual(&features, &opened.sample.table)?)
+            }
+            None => None,
+        };
+        let (mut raw, mut derived) = (features.clone(), None);
+        if let Some(terms) = terms {
+            raw = terms::used(&terms, &features);
+            features = terms::derive(&terms, &opened.sample.table)?.schema();
+            derived = Some(Made { terms, schema: features.clone() });
+        }
+        let mut columns = raw.clone();
+        for name in target.iter().map(|target| target.name.as_str()).chain(job.weights.as_deref()) {
+            columns.columns.push(schema.field(name)?.clone());
+        }
+        Ok(Plan {
+            task,
+            columns,
+            raw,
+            features,
+            derived,
+            target,
+            weights: job.weights.clone(),
+            summary: opened.summary.clone(),
+            dropped,
+            notes,
+            one_unit: idx::is_idx(&job.files()?[0])?,
+            read: job.read.clone(),
+        })
+    }
+
+    /// Rows of a table with these columns as numbers.
+    pub fn encode(&self, table: &Table) -> Result<Rows> {
+        let frame = match &self.derived {
+            Some(derived) => Frame::of(&terms::derive(&derived.terms, table)?, &self.features)?,
+            None => Frame::of(table, &self.features)?,
+        };
+        let target = match &self.target {
+            None => None,
+            Some(target) if !target.classes.is_empty() => {
+                Some(Encoded::with_names(table.column(&target.name)?, &target.classes))
+            }
+            Some(target) => Some(Encoded::real(&target.name, table.column(&target.name)?)?),
+        };
+        let weights = match &self.weights {
+            None => None,
+            Some(name) => match table.column(name)? {
+                Column::Number(values) => Some(values.clone()),
+                other => return Err(Error::Data(format!("the weights '{name}' hold {}, not numbers", other.kind()))),
+            },
+        };
+        let features = feature_kinds(&self.features);
+        Ok(Rows { x: frame.x, features, target, weights, texts: frame.texts, one_unit: self.one_unit })
+    }
+
+    /// Names of the classes, none for a number.
+    pub fn classes(&self) -> &[String] {
+        self.target.as_ref().map_or(&[], |target| &target.classes)
+    }
+}
+
+fn task(job: &Job, named: Option<&Entry>, opened: &Opened) -> Result<Task> {
+    Ok(match (named, job.task, &job.target) {
+        (Some(entry), _, _) => entry.info.task,
+        (None, Some(task), _) => task,
+        (None, None, None) => Task::Clustering,
+        (None, None, Some(target)) => task_of(target, opened)?,
+    })
+}
+
+/// Classification for a target that is not a number, or a number with few whole values.
+fn task_of(target: &str, opened: &Opened) -> Result<Task> {
+    let place = opened.schema.columns.iter().position(|field| field.name == target);
+    let summary = &opened.summary[place.unwrap_or(0)];
+    let is_class = match (summary.kind, &opened.target) {
+        (Kind::Number, Some(Column::Number(values))) => {
+            let few = summary.distinct.is_some_and(|distinct| distinct <= 10 && distinct * 20 <= summary.rows);
+            few && values.iter().all(|value| value.fract() == 0.0)
+        }
+        (Kind::Number | Kind::Date | Kind::DateTime, _) => false,
+        _ => true,
+    };
+    Ok(if is_class { Task::Classification } else { Task::Regression })
+}
+
+/// What is predicted; `None` if nothing is.
+fn target(
+    job: &Job,
+    named: Option<&Entry>,
+    task: Task,
+    opened: &Opened,
+    notes: &mut Vec<String>,
+) -> Result<Option<TargetColumn>> {
+    // Some transformers learn from a target too.
+    let wanted = task.is_supervised() || named.is_some_and(|entry| entry.info.supervised);
+    let Some(name) = &job.target else {
+        if !wanted {
+            return Ok(None);
+        }
+        let columns = opened.schema.names().join(", ");
+        return Err(Error::Data("no target: which column is to be predicted?".into())
+            .hint(format!("give one with --target; the columns are {columns}")));
+    };
+    if !wanted {
+        let model = named.map_or("clustering", |entry| entry.name);
+        notes.push(format!("{model} takes no target: '{name}' is left out"));
+        return Ok(None);
+    }
+    let task = if task.is_supervised() { task } else { task_of(name, opened)? };
+    let classes = match (task, &opened.target) {
+        (Task::Classification, Some(values)) => match Encoded::classes(values) {
+            Encoded::Class { names, .. } => names,
+            Encoded::Real(_) => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    if classes.len() > 1000 {
+        let problem = format!("the target '{name}' has more than 1,000 different values: too many for classes");
+        return Err(Error::Data(problem).hint("--task regression predicts it as a number"));
+    }
+    Ok(Some(TargetColumn { name: name.clone(), kind: opened.schema.field(name)?.kind, classes }))
+}
+
+/// The columns that can be learnt from, and those left out with the reason. Text needs the whole table in this process.
+fn usable_columns(job: &Job, opened: &Opened, whole: bool) -> (Schema, Vec<Dropped>) {
+    let others: Vec<&String> = job.target.iter().chain(&job.weights).chain(&job.ignore).collect();
+    let (mut columns, mut dropped) = (Vec::new(), Vec::new());
+    for (field, summary) in opened.schema.columns.iter().zip(&opened.summary) {
+        if others.contains(&&field.name) {
+            continue;
+        }
+        let reason = match field.kind {
+            _ if summary.missing == summary.rows => Some("all values are missing"),
+            Kind::Text if !whole => Some("free text is used only when one process holds all rows in memory"),
+            _ if summary.distinct == Some(1) && summary.missing == 0 => Some("it has a single value"),
+            _ => None,
+        };
+        match reason {
+            Some(reason) => dropped.push(Dropped { column: field.name.clone(), reason: reason.into() }),
+            None => columns.push(field.clone()),
+        }
+    }
+    (Schema { columns, na: opened.schema.na.clone() }, dropped)
+}

@@ -1,0 +1,460 @@
+//! Features made of raw columns row by row; nothing is learnt, so the same text makes the same columns of any file.
+//!
+//! ```text
+//! formula = ["+" | "-"] term { ("+" | "-") term }
+//! term    = "."                               every column that the formula does not name otherwise
+//!         | column                            as it is; `odd name` in back quotes
+//!         | log(c) | sqrt(c) | square(c) | exp(c) | abs(c)
+//!         | poly(c, degree)                   c, c^2, ... c^degree
+//!         | text(c)                           TF-IDF of its words
+//!         | words(c)                          number of words, letters a word, sentences, words a sentence
+//!         | year(c) | month(c) | day(c) | weekday(c) | hour(c) | days(c)
+//!         | a:b[:c]                           product; of a number and a category one column for each level
+//!         | a*b                               a + b + a:b
+//! ```
+//! A value that a function is not defined for (the log of a negative number) is missing.
+
+use crate::table::{Category, Column, Field, Kind, MISSING, Schema, Table, Text, civil_from_days};
+use ermine::{Error, Result, text::simple_features};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One step from raw columns to features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Term {
+    Column(String),
+    Call { function: Function, column: String },
+    Power { column: String, degree: u32 },
+    Text(String),
+    Words(String),
+    Product(Vec<String>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Function {
+    Log,
+    Sqrt,
+    Square,
+    Exp,
+    Abs,
+    Year,
+    Month,
+    Day,
+    Weekday,
+    Hour,
+    Days,
+}
+
+const FUNCTIONS: &[(&str, Function)] = &[
+    ("log", Function::Log),
+    ("sqrt", Function::Sqrt),
+    ("square", Function::Square),
+    ("exp", Function::Exp),
+    ("abs", Function::Abs),
+    ("year", Function::Year),
+    ("month", Function::Month),
+    ("day", Function::Day),
+    ("weekday", Function::Weekday),
+    ("hour", Function::Hour),
+    ("days", Function::Days),
+];
+
+impl Function {
+    fn name(self) -> &'static str {
+        FUNCTIONS.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| name)
+    }
+
+    fn of_dates(self) -> bool {
+        matches!(
+            self,
+            Function::Year | Function::Month | Function::Day | Function::Weekday | Function::Hour | Function::Days
+        )
+    }
+
+    /// Numbers as they are; dates in days.
+    fn of(self, value: f64) -> f64 {
+        let day = value.floor();
+        let civil = || civil_from_days(day as i64);
+        let result = match self {
+            _ if value.is_nan() => f64::NAN,
+            Function::Log if value > 0.0 => value.ln(),
+            Function::Log => f64::NAN,
+            Function::Sqrt => value.sqrt(),
+            Function::Square => value * value,
+            Function::Exp => value.exp(),
+            Function::Abs => value.abs(),
+            Function::Year => civil().0 as f64,
+            Function::Month => civil().1 as f64,
+            Function::Day => civil().2 as f64,
+            // 1970-01-01 was a Thursday; Monday is 1.
+            Function::Weekday => (day as i64 + 3).rem_euclid(7) as f64 + 1.0,
+            Function::Hour => (value - day) * 24.0,
+            Function::Days => value,
+        };
+        if result.is_finite() { result } else { f64::NAN }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Term::Column(name) => f.write_str(name),
+            Term::Call { function, column } => write!(f, "{}({column})", function.name()),
+            Term::Power { column, degree } => write!(f, "{column}^{degree}"),
+            Term::Text(column) => write!(f, "text({column})"),
+            Term::Words(column) => write!(f, "words({column})"),
+            Term::Product(columns) => f.write_str(&columns.join(":")),
+        }
+    }
+}
+
+impl Term {
+    fn columns(&self) -> Vec<&String> {
+        match self {
+            Term::Column(column) | Term::Text(column) | Term::Words(column) => vec![column],
+            Term::Call { column, .. } | Term::Power { column, .. } => vec![column],
+            Term::Product(columns) => columns.iter().collect(),
+        }
+    }
+
+    /// The columns that this term makes.
+    fn make(&self, table: &Table) -> Result<Vec<(String, Column)>> {
+        let named = |column| Ok(vec![(self.to_string(), column)]);
+        match self {
+            Term::Column(name) => named(table.column(name)?.clone()),
+            Term::Call { function, column } => {
+                let values = numbers(column, table.column(column)?, function.of_dates())?;
+                named(Column::Number(values.into_iter().map(|value| function.of(value)).collect()))
+            }
+            Term::Power { column, degree } => {
+                let values = numbers(column, table.column(column)?, false)?;
+                let power = |value: f64| if value.is_nan() { value } else { value.powi(*degree as i32) };
+                named(Column::Number(values.into_iter().map(power).collect()))
+            }
+            Term::Text(name) => Ok(vec![(name.clone(), Column::Text(strings(name, table.column(name)?)?))]),
+            Term::Words(name) => {
+                let facts: Vec<[f64; 4]> = strings(name, table.column(name)?)?.iter().map(simple_features).collect();
+                let titles = ["words", "letters a word", "sentences", "words a sentence"];
+                let column = |j: usize| Column::Number(facts.iter().map(|row| row[j]).collect());
+                Ok((0..4).map(|j| (format!("{} of {name}", titles[j]), column(j))).collect())
+            }
+            Term::Product(names) => {
+                let mut all = vec![(String::new(), table.column(&names[0])?.clone())];
+                all[0].0 = names[0].clone();
+                for name in &names[1..] {
+                    let right = (name.clone(), table.column(name)?.clone());
+                    let mut next = Vec::new();
+                    for left in &all {
+                        next.extend(product(left, &right)?);
+                    }
+                    all = next;
+                }
+                Ok(all)
+            }
+        }
+    }
+}
+
+fn numbers(name: &str, column: &Column, dates: bool) -> Result<Vec<f64>> {
+    match column {
+        Column::Number(values) if !dates => Ok(values.clone()),
+        Column::Date(values) if dates => Ok(values.clone()),
+        Column::DateTime(values) if dates => Ok(values.iter().map(|seconds| seconds / 86_400.0).collect()),
+        Column::Boolean(values) if !dates => {
+            Ok(values.iter().map(|value| value.map_or(f64::NAN, |value| f64::from(u8::from(value)))).collect())
+        }
+        other => {
+            let wanted = if dates { "a date" } else { "a number" };
+            Err(Error::Data(format!("the formula needs {wanted} in column '{name}', and it holds {}", other.kind())))
+        }
+    }
+}
+
+fn strings(name: &str, column: &Column) -> Result<Text> {
+    match column {
+        Column::Text(text) => Ok(text.clone()),
+        Column::Category(category) => {
+            Ok((0..category.codes.len()).map(|row| category.get(row).unwrap_or_default()).collect())
+        }
+        other => Err(Error::Data(format!("the formula needs text in column '{name}', and it holds {}", other.kind()))),
+    }
+}
+
+/// Two columns multiplied; a category stands for one column of 0 and 1 for each level.
+fn product(left: &(String, Column), right: &(String, Column)) -> Result<Vec<(String, Column)>> {
+    let name = format!("{}:{}", left.0, right.0);
+    match (&left.1, &right.1) {
+        (Column::Category(a), Column::Category(b)) => {
+            let width = b.levels.len();
+            if a.levels.len().saturating_mul(width) > 10_000 {
+                return Err(Error::Data(format!("the product {name} has more than 10,000 levels")));
+            }
+            let known = |code: u32, levels: usize| (code as usize) < levels;
+            let code = |(&i, &j): (&u32, &u32)| match known(i, a.levels.len()) && known(j, width) {
+                true => i * width as u32 + j,
+                false => MISSING,
+            };
+            let codes = a.codes.iter().zip(&b.codes).map(code).collect();
+            let levels: Vec<String> =
+                a.levels.iter().flat_map(|x| b.levels.iter().map(move |y| format!("{x}:{y}"))).collect();
+            Ok(vec![(name, Column::Category(Category { codes, levels: levels.into() }))])
+        }
+        (Column::Category(category), number) | (number, Column::Category(category)) => {
+            let other = if matches!(left.1, Column::Category(_)) { &right.0 } else { &left.0 };
+            let cname = if matches!(left.1, Column::Category(_)) { &left.0 } else { &right.0 };
+            let values = numbers(other, number, false)?;
+            let column = |level: usize| {
+                let cell = |(code, value): (&u32, &f64)| if *code as usize == level { *value } else { 0.0 };
+                Column::Number(category.codes.iter().zip(&values).map(cell).collect())
+            };
+            let named = |level: usize| (format!("{other}:{cname}={}", category.levels[level]), column(level));
+            Ok((0..category.levels.len()).map(named).collect())
+        }
+        (a, b) => {
+            let (a, b) = (numbers(&left.0, a, false)?, numbers(&right.0, b, false)?);
+            Ok(vec![(name, Column::Number(a.iter().zip(&b).map(|(a, b)| a * b).collect()))])
+        }
+    }
+}
+
+/// The features that the terms make of a table.
+pub fn derive(terms: &[Term], table: &Table) -> Result<Table> {
+    let mut columns: Vec<(String, Column)> = Vec::new();
+    for term in terms {
+        for (name, column) in term.make(table)? {
+            if !columns.iter().any(|(known, _)| *known == name) {
+                columns.push((name, column));
+            }
+        }
+    }
+    Table::new(columns)
+}
+
+/// Without a formula: every column, and the parts of dates that differ from row to row.
+pub fn usual(schema: &Schema, table: &Table) -> Result<Vec<Term>> {
+    let mut terms = Vec::new();
+    for field in &schema.columns {
+        terms.push(Term::Column(field.name.clone()));
+        for term in date_parts(field) {
+            if let [_, _] = different_rows(&term, table)?[..] {
+                terms.push(term);
+            }
+        }
+    }
+    Ok(terms)
+}
+
+/// Rows that show which parts of dates differ, as well as the whole table does.
+pub fn telling_rows(schema: &Schema, table: &Table) -> Result<Vec<usize>> {
+    let mut rows = Vec::new();
+    for term in schema.columns.iter().flat_map(date_parts) {
+        rows.extend(different_rows(&term, table)?);
+    }
+    Ok(rows)
+}
+
+fn date_parts(field: &Field) -> Vec<Term> {
+    let parts = [Function::Year, Function::Month, Function::Day, Function::Weekday, Function::Hour];
+    match field.kind {
+        Kind::Date | Kind::DateTime => {
+            parts.map(|function| Term::Call { function, column: field.name.clone() }).to_vec()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The first row in which a term has a value, and the first in which it has another, as far as there are such.
+fn different_rows(term: &Term, table: &Table) -> Result<Vec<usize>> {
+    let made = term.make(table)?;
+    let Column::Number(values) = &made[0].1 else { return Ok(Vec::new()) };
+    let first = values.iter().position(|value| !value.is_nan());
+    let other = first.and_then(|first| values.iter().position(|value| !value.is_nan() && *value != values[first]));
+    Ok(first.into_iter().chain(other).collect())
+}
+
+/// The raw columns that the terms read, in the order of the schema.
+pub fn used(terms: &[Term], schema: &Schema) -> Schema {
+    let read: std::collections::HashSet<&String> = terms.iter().flat_map(Term::columns).collect();
+    let reads = |field: &&Field| read.contains(&field.name);
+    Schema { columns: schema.columns.iter().filter(reads).cloned().collect(), na: schema.na.clone() }
+}
+
+/// Reads a formula over the columns of a schema.
+pub fn parse(formula: &str, schema: &Schema) -> Result<Vec<Term>> {
+    let wrong = |found: &str| Error::Parameter {
+        model: "fit".into(),
+        name: "--features".into(),
+        value: found.into(),
+        allowed: "terms joined by +, such as log(income) + age:job + poly(x, 3) + text(message)".into(),
+    };
+    let mut terms: Vec<Term> = Vec::new();
+    let mut rest_of_columns = false;
+    let mut removed: Vec<String> = Vec::new();
+    for (minus, text) in split(formula, &['+', '-']) {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(wrong(formula));
+        }
+        if minus {
+            removed.push(schema.field(unquoted(text))?.name.clone());
+            continue;
+        }
+        if text == "." {
+            rest_of_columns = true;
+            continue;
+        }
+        let factors: Vec<&str> = split(text, &['*']).into_iter().map(|(_, part)| part.trim()).collect();
+        if factors.len() > 1 {
+            let names = factors.iter().map(|name| Ok(schema.field(unquoted(name))?.name.clone()));
+            let names: Vec<String> = names.collect::<Result<_>>()?;
+            terms.extend(names.iter().cloned().map(Term::Column));
+            terms.push(Term::Product(names));
+            continue;
+        }
+        let factors: Vec<&str> = split(text, &[':']).into_iter().map(|(_, part)| part.trim()).collect();
+        if factors.len() > 1 {
+            let names = factors.iter().map(|name| Ok(schema.field(unquoted(name))?.name.clone()));
+            terms.push(Term::Product(names.collect::<Result<_>>()?));
+            continue;
+        }
+        // A column may have brackets in its name; it comes before a function.
+        if let Ok(field) = schema.field(unquoted(text)) {
+            terms.push(Term::Column(field.name.clone()));
+            continue;
+        }
+        let Some((function, inner)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) else {
+            schema.field(unquoted(text))?;
+            continue;
+        };
+        let (inner, degree) = match (function.trim(), inner.rsplit_once(',')) {
+            ("poly", Some((inner, degree))) => (inner, degree.trim().parse::<u32>().map_err(|_| wrong(text))?),
+            _ => (inner, 0),
+        };
+        let column = schema.field(unquoted(inner.trim()))?.name.clone();
+        match function.trim() {
+            "poly" if (1..=20).contains(&degree) => {
+                terms.push(Term::Column(column.clone()));
+                terms.extend((2..=degree).map(|degree| Term::Power { column: column.clone(), degree }));
+            }
+            "poly" => return Err(wrong(text)),
+            "text" => terms.push(Term::Text(column)),
+            "words" => terms.push(Term::Words(column)),
+            name => match FUNCTIONS.iter().find(|(known, _)| *known == name) {
+                Some(&(_, function)) => terms.push(Term::Call { function, column }),
+                None => {
+                    let known = FUNCTIONS.iter().map(|(name, _)| *name).chain(["poly", "text", "words"]);
+                    return Err(Error::Unknown {
+                        what: "function",
+                        name: name.into(),
+                        known: known.map(String::from).collect(),
+                    });
+                }
+            },
+        }
+    }
+    if rest_of_columns {
+        let named: std::collections::HashSet<String> = terms
+            .iter()
+            .filter_map(|term| if let Term::Column(name) = term { Some(name.clone()) } else { None })
+            .collect();
+        let mut all: Vec<Term> = schema
+            .columns
+            .iter()
+            .filter(|field| field.kind != Kind::Text && !named.contains(&field.name) && !removed.contains(&field.name))
+            .map(|field| Term::Column(field.name.clone()))
+            .collect();
+        all.append(&mut terms);
+        terms = all;
+    }
+    terms.dedup();
+    Ok(terms)
+}
+
+fn unquoted(text: &str) -> &str {
+    text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).unwrap_or(text)
+}
+
+/// Parts between separators that stand outside brackets and back quotes; whether a minus stood in front.
+fn split<'a>(text: &'a str, at: &[char]) -> Vec<(bool, &'a str)> {
+    let (mut parts, mut depth, mut quoted, mut start, mut minus) = (Vec::new(), 0usize, false, 0, false);
+    for (place, c) in text.char_indices() {
+        match c {
+            '`' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
+            c if at.contains(&c) && depth == 0 && !quoted => {
+                if place > 0 && !text[start..place].trim().is_empty() {
+                    parts.push((minus, &text[start..place]));
+                }
+                minus = c == '-';
+                start = place + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.push((minus, &text[start..]));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        Table::new(vec![
+            ("income".into(), Column::Number(vec![1.0, std::f64::consts::E, -1.0])),
+            ("age".into(), Column::Number(vec![20.0, f64::NAN, 40.0])),
+            ("job".into(), Column::categories(["smith", "baker", "smith"])),
+            ("town".into(), Column::categories(["york", "york", "bath"])),
+            ("born".into(), Column::Date(vec![0.0, 365.0, f64::NAN])),
+            ("odd + name".into(), Column::Number(vec![1.0, 2.0, 3.0])),
+            ("note".into(), Column::Text(["Red fox. Runs!", "", "dog"].into_iter().collect())),
+        ])
+        .unwrap()
+    }
+
+    fn made(formula: &str) -> Vec<(String, Vec<String>)> {
+        let table = table();
+        let terms = parse(formula, &table.schema()).unwrap();
+        let made = derive(&terms, &table).unwrap();
+        let texts = |column: &Column| (0..column.len()).map(|row| column.value_text(row)).collect();
+        made.columns().map(|(name, column)| (name.to_string(), texts(column))).collect()
+    }
+
+    fn column(name: &str, values: [&str; 3]) -> (String, Vec<String>) {
+        (name.into(), values.map(String::from).into())
+    }
+
+    #[test]
+    fn terms_make_the_columns_they_name() {
+        assert_eq!(made("log(income)"), [column("log(income)", ["0", "1", ""])]);
+        let poly = made("poly(income, 3)");
+        assert_eq!(poly[2], column("income^3", ["1", "20.085536923187664", "-1"]));
+        let products = made("age:job");
+        assert_eq!(products[0], column("age:job=smith", ["20", "0", "40"]));
+        assert_eq!(products[1], column("age:job=baker", ["0", "", "0"]));
+        assert_eq!(made("job:town")[0], column("job:town", ["smith:york", "baker:york", "smith:bath"]));
+        assert_eq!(made("year(born) + weekday(born)")[1], column("weekday(born)", ["4", "5", ""]));
+        assert_eq!(made("`odd + name` + age*income").len(), 4);
+        assert_eq!(made("words(note)")[0].1, ["3", "0", "1"]);
+        let all: Vec<String> = made(". - age - job + log(income)").into_iter().map(|(name, _)| name).collect();
+        assert_eq!(all, ["income", "town", "born", "odd + name", "log(income)"]);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let schema = table().schema();
+        for (formula, expected) in [
+            ("log(incom)", "did you mean 'income'?"),
+            ("lgo(income)", "did you mean 'log'?"),
+            ("poly(income, x)", "--features"),
+            ("income +", "--features"),
+            ("", "--features"),
+        ] {
+            let error = parse(formula, &schema).unwrap_err().to_string();
+            assert!(error.contains(expected), "{formula}: {error}");
+        }
+        let terms = parse("log(job)", &schema).unwrap();
+        assert!(derive(&terms, &table()).unwrap_err().to_string().contains("'job'"));
+    }
+}

@@ -1,0 +1,163 @@
+//! A run's outcome as a report, and the model with all it takes to use it.
+
+use super::{DataReport, Driver, FoldScores, Report, Scores};
+use crate::{
+    choose::Choice,
+    explain::Insight,
+    fit::Pipeline,
+    judge::{self, Tested},
+    plan::{Plan, Supervised},
+    run::Job,
+    store::{Fitted, Header},
+};
+use ermine::{Numbers, Result, Value};
+use std::collections::BTreeMap;
+
+/// Rows at each step of a run.
+pub struct Sizes {
+    /// Of the table.
+    pub total: usize,
+    /// With a target.
+    pub used: usize,
+    /// That the model which is kept was fitted on.
+    pub fitted: usize,
+    pub train: usize,
+    pub test: usize,
+    pub from_disk: bool,
+}
+
+/// What was found out besides the model that is kept.
+pub struct Outcome {
+    pub tested: Option<Tested>,
+    pub folds: Option<FoldScores>,
+    pub clusters: Vec<usize>,
+    pub insight: Insight,
+    pub sizes: Sizes,
+    pub fingerprint: u32,
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    pub fn of(job: &Job, plan: Plan, choice: Choice, pipeline: Pipeline, outcome: Outcome) -> Result<(Fitted, Report)> {
+        let Outcome { tested, folds, clusters, insight, sizes, fingerprint, mut notes } = outcome;
+        let Choice { entry, estimator, reason, comparison, .. } = choice;
+        // What is not finite is no score.
+        let score = |name: &str, value: f64| (name.to_string(), Some(value).filter(|value| value.is_finite()));
+        let names = |scores: &Scores| scores.iter().map(|(name, value)| score(name, *value)).collect();
+        let mut scores: BTreeMap<String, BTreeMap<String, Option<f64>>> = BTreeMap::new();
+        if let Some(tested) = &tested {
+            scores.insert("test".into(), names(&tested.scores));
+        }
+        if let Some(folds) = &folds {
+            let means = folds.scores.iter().map(|(name, mean, _)| score(name, *mean)).collect();
+            scores.insert("cross-validation".into(), means);
+        }
+        let defaults: BTreeMap<&str, Value> = (entry.params)().into_iter().map(|p| (p.name, p.default)).collect();
+        let all = estimator.values();
+        let changed = all.iter().filter(|(name, value)| defaults.get(name.as_str()) != Some(value));
+        let changed = changed.map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let header = Header {
+            model: entry.name.into(),
+            params: all.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            schema: plan.raw,
+            made: plan.derived,
+            target: plan.target.clone(),
+            seed: job.seed,
+            rows: sizes.fitted,
+            scores,
+            version: env!("CARGO_PKG_VERSION").into(),
+            fingerprint,
+        };
+        let log = pipeline.fit.log;
+        let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
+        if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
+            notes.push(format!("not finished within the budget: {}", first_few(&found.cuts)));
+        }
+        let names = fitted.prepared_names();
+        notes.extend(log.notes.iter().map(|note| ermine::core::log::name_columns(note, &names)));
+        notes.extend(worries(&fitted));
+        if let (Some(tested), Some(found)) = (&tested, &comparison) {
+            notes.extend(judge::no_better_than_baseline(tested, found.metric));
+        }
+        let report = Report {
+            data: DataReport {
+                path: match job.more.len() {
+                    0 => job.data.display().to_string(),
+                    more => format!("{} and {more} more", job.data.display()),
+                },
+                rows: sizes.total,
+                rows_used: sizes.used,
+                columns: plan.summary,
+                features: fitted.header.schema.columns.len(),
+                prepared: fitted.model.cols(),
+                dropped: plan.dropped,
+                from_disk: sizes.from_disk,
+                train_rows: sizes.train,
+                test_rows: sizes.test,
+            },
+            model: entry.name.into(),
+            params: changed,
+            choice: reason,
+            task: plan.task.name(),
+            target: plan.target.as_ref().map(|target| target.name.clone()),
+            classes: plan.target.map_or(Vec::new(), |target| target.classes),
+            main_metric: match &comparison {
+                Some(found) => Some(found.metric),
+                None => plan.task.is_supervised().then(|| judge::main_metric(plan.task)),
+            },
+            confusion: tested.as_ref().and_then(|tested| tested.confusion.clone()),
+            baseline: tested.as_ref().map(|tested| tested.baseline.clone()),
+            intervals: tested.as_ref().map_or(Vec::new(), |tested| tested.intervals.clone()),
+            test: tested.map(|tested| tested.scores),
+            folds,
+            comparison,
+            insight,
+            drivers: drivers(&fitted),
+            clusters,
+            log,
+            notes,
+            version: env!("CARGO_PKG_VERSION"),
+            seed: job.seed,
+            fingerprint: format!("{fingerprint:08x}"),
+            seconds: 0.0,
+        };
+        Ok((fitted, report))
+    }
+}
+
+fn first_few(list: &[String]) -> String {
+    let some = list.iter().take(3).cloned().collect::<Vec<_>>().join("; ");
+    if list.len() > 3 { format!("{some}; and {} more", list.len() - 3) } else { some }
+}
+
+/// The coefficients of a linear model, largest first.
+fn drivers(fitted: &Fitted) -> Vec<Driver> {
+    let attributes = fitted.model.attributes();
+    let Some((_, coef)) = attributes.iter().find(|(name, _)| *name == "coef_") else { return Vec::new() };
+    let (Numbers::Float(values), names) = (&coef.values, fitted.prepared_names()) else { return Vec::new() };
+    if names.is_empty() || values.len() % names.len() != 0 {
+        return Vec::new();
+    }
+    let mut drivers: Vec<Driver> = (0..names.len())
+        .map(|j| Driver {
+            name: names[j].clone(),
+            weights: values.chunks_exact(names.len()).map(|row| row[j]).collect(),
+        })
+        .collect();
+    let size = |driver: &Driver| driver.weights.iter().fold(0.0f64, |most, w| most.max(w.abs()));
+    drivers.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    drivers
+}
+
+/// What the log says that a user should hear.
+fn worries(fitted: &Fitted) -> Vec<String> {
+    let mut notes = Vec::new();
+    if fitted.log.unfinished() {
+        let more = match fitted.log.stop() {
+            ermine::Stop::Halted(ermine::Halt::MaxIter) => "; allow more with --max-iter",
+            _ => "",
+        };
+        notes.push(format!("the fit did not meet its tolerance: {}{more}", fitted.log));
+    }
+    notes
+}

@@ -1,0 +1,223 @@
+//! A model with all it takes to use it on raw data: schema, preparation, classes, and the story of its fit.
+
+pub mod file;
+pub mod writer;
+
+use crate::{
+    fit::{Recipe, Stored, Texts},
+    judge::{self, Predictions},
+    plan::terms::{self, Term},
+    rows::{Frame, Rows, feature_kinds},
+    table::{Kind, Schema, Table},
+};
+use ermine::{AnyModel, Ctx, Data, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X, linear::Inference};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What anybody may want to know of a model without loading it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    pub model: String,
+    /// As a person would type them.
+    pub params: BTreeMap<String, String>,
+    /// The feature columns, raw.
+    pub schema: Schema,
+    /// Features made of those columns, where they are not used as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
+    pub target: Option<TargetColumn>,
+    pub seed: u64,
+    /// Rows that the model was fitted on.
+    pub rows: usize,
+    /// Scores by part ("test", "cross-validation") and metric; none where the rows did not define one.
+    pub scores: BTreeMap<String, BTreeMap<String, Option<f64>>>,
+    /// Version of the program that wrote the file.
+    pub version: String,
+    /// CRC-32 of the raw numbers it was fitted on: whether a file is the one.
+    pub fingerprint: u32,
+}
+
+/// Features that are made of raw columns row by row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    pub terms: Vec<Term>,
+    /// The features that come out.
+    pub schema: Schema,
+}
+
+/// What is predicted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetColumn {
+    pub name: String,
+    pub kind: Kind,
+    /// Names of the classes in the order of their codes; empty for a number.
+    pub classes: Vec<String>,
+}
+
+/// What only the program reads.
+#[derive(Serialize, Deserialize)]
+pub struct Body {
+    preparation: Option<Stored>,
+    model: Vec<u8>,
+    log: FitLog,
+}
+
+pub struct Fitted {
+    pub header: Header,
+    pub preparation: Option<Recipe>,
+    pub model: Box<dyn AnyModel>,
+    pub log: FitLog,
+}
+
+impl Fitted {
+    pub fn body(&self) -> Body {
+        Body {
+            preparation: self.preparation.as_ref().map(Recipe::store),
+            model: self.model.to_bytes(),
+            log: self.log.clone(),
+        }
+    }
+
+    /// Puts a model together and checks that its parts fit, whatever they come from.
+    pub fn from_parts(header: Header, body: Body) -> Result<Fitted> {
+        let entry = ermine::entry(&header.model)?;
+        (entry.make)(&header.values())?;
+        let model = (entry.load)(&body.model)?;
+        let mut cols = header.made.as_ref().map_or(&header.schema, |made| &made.schema).columns.len();
+        let preparation = body.preparation.map(Recipe::load).transpose()?;
+        if let Some(preparation) = &preparation {
+            if preparation.inputs() != cols {
+                return Err(Error::shape("preparation", format!("{cols} columns"), preparation.inputs()));
+            }
+            cols = preparation.outputs();
+        }
+        if model.cols() != cols {
+            return Err(Error::shape("model", format!("{cols} columns"), model.cols()));
+        }
+        check_target(entry.info.task, header.target.as_ref(), &model.outputs())?;
+        Ok(Fitted { header, preparation, model, log: body.log })
+    }
+
+    pub fn task(&self) -> Result<Task> {
+        Ok(ermine::entry(&self.header.model)?.info.task)
+    }
+
+    /// The class names of the target, empty if it has none.
+    pub fn classes(&self) -> &[String] {
+        self.header.target.as_ref().map_or(&[], |target| &target.classes)
+    }
+
+    /// Names of the columns that the model sees, after preparation: `island=Dream`.
+    pub fn prepared_names(&self) -> Vec<String> {
+        match &self.preparation {
+            Some(preparation) => preparation.names(self.features()),
+            None => self.features().names(),
+        }
+    }
+
+    /// The columns that preparation sees: raw ones, or what is made of them.
+    pub fn features(&self) -> &Schema {
+        self.header.made.as_ref().map_or(&self.header.schema, |made| &made.schema)
+    }
+
+    /// Rows of numbers into any output.
+    pub fn predict(&self, ctx: &Ctx, x: &X, output: Output) -> Result<Matrix> {
+        self.predict_with(ctx, x, &Texts::default(), output)
+    }
+
+    /// The same for rows whose text columns have documents.
+    pub fn predict_with(&self, ctx: &Ctx, x: &X, texts: &Texts, output: Output) -> Result<Matrix> {
+        let missing = ermine::entry(&self.header.model)?.info.missing;
+        let said = self.prepared(ctx, x, texts, |x| ermine::predict(ctx, &*self.model, x, output, missing))?;
+        self.check_classes(output, &said)?;
+        Ok(said)
+    }
+
+    /// What metrics want to know of raw rows.
+    pub fn predictions(&self, ctx: &Ctx, x: &X, texts: &Texts) -> Result<Predictions> {
+        let entry = ermine::entry(&self.header.model)?;
+        let said = self.prepared(ctx, x, texts, |x| judge::predictions(ctx, entry, &*self.model, x))?;
+        if let Some(classes) = said.get(Output::Class) {
+            self.check_classes(Output::Class, classes)?;
+        }
+        Ok(said)
+    }
+
+    /// A model without probabilities does not tell how many classes it knows before it names one.
+    fn check_classes(&self, output: Output, said: &Matrix) -> Result<()> {
+        let names = self.classes().len() as f64;
+        match said.values.iter().find(|class| output == Output::Class && names > 0.0 && **class >= names) {
+            Some(class) => Err(Error::Data(format!("the model says class {class}, and there are {names} class names"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Raw rows as the model sees them.
+    pub fn prepare(&self, ctx: &Ctx, x: &X, texts: &Texts) -> Result<Matrix> {
+        self.prepared(ctx, x, texts, |x| Ok(x.to_matrix()))
+    }
+
+    /// What a linear model says about its population, on the rows it was fitted to.
+    pub fn inference(&self, ctx: &Ctx, rows: &Rows, level: f64) -> Result<Inference> {
+        let raw = rows.data()?;
+        let batch = raw.batch();
+        self.prepared(ctx, &batch.x, &rows.texts, |x| {
+            let mut data = Data::new(*x).target(batch.y)?;
+            if let Some(weights) = batch.weights {
+                data = data.weights(weights)?;
+            }
+            Inference::of(&self.header.model, &self.header.values(), &*self.model, level, &data, ctx)
+        })
+    }
+
+    /// Runs `f` on prepared rows; errors speak of columns by name.
+    fn prepared<R>(&self, ctx: &Ctx, x: &X, texts: &Texts, f: impl FnOnce(&X) -> Result<R>) -> Result<R> {
+        match &self.preparation {
+            None => f(x),
+            Some(preparation) => preparation.apply(x, texts, ctx).and_then(|prepared| f(&prepared.x())),
+        }
+        .map_err(|error| error.with_columns(&self.prepared_names()))
+    }
+
+    /// A table that was read against this model's schema, as raw numbers.
+    pub fn frame(&self, table: &Table) -> Result<Frame> {
+        match &self.header.made {
+            Some(made) => Frame::of(&terms::derive(&made.terms, table)?, &made.schema),
+            None => Frame::of(table, &self.header.schema),
+        }
+    }
+
+    pub fn has(&self, wanted: Output) -> bool {
+        self.model.outputs().iter().any(|(output, _)| *output == wanted)
+    }
+}
+
+/// Whether a file names what its model predicts. Labels of which a row may have several are numbers and have no names.
+fn check_target(task: Task, target: Option<&TargetColumn>, outputs: &[(Output, usize)]) -> Result<()> {
+    let target = match (task, target) {
+        (Task::Regression | Task::Classification, None) => return Err(Error::Data("it names no target".into())),
+        (Task::Classification, Some(target)) => target,
+        _ => return Ok(()),
+    };
+    let width = |wanted: Output| outputs.iter().find(|(output, _)| *output == wanted).map(|(_, width)| *width);
+    let names = target.classes.len();
+    if width(Output::Class).is_some_and(|labels| labels > 1) && names == 0 {
+        return Ok(());
+    }
+    // One score for two classes, one for each of several, or one for each pair.
+    let scores = [1, names, names * names.saturating_sub(1) / 2];
+    let fits = names >= 2
+        && width(Output::Probability).is_none_or(|width| width == names)
+        && width(Output::Decision).is_none_or(|width| scores.contains(&width) && (width > 1 || names == 2));
+    if fits { Ok(()) } else { Err(Error::Data(format!("its {names} class names are not those of its model"))) }
+}
+
+impl Header {
+    pub fn values(&self) -> Values {
+        self.params.iter().map(|(name, text)| (name.clone(), Value::parse(text))).collect()
+    }
+
+    pub fn features(&self) -> Vec<ermine::Feature> {
+        feature_kinds(self.made.as_ref().map_or(&self.schema, |made| &made.schema))
+    }
+}
