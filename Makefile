@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: test test-all setup lint test-rust python test-python fuzz generate bench clean
+.PHONY: test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
 
 test: setup lint test-rust test-python
 
@@ -42,6 +42,14 @@ python: $(VENV)/ready
 test-python: python
 	$(BIN)/python python/generate.py --check
 	$(BIN)/python -m pytest --quiet
+	$(BIN)/python python/tests/peer/run.py --fast
+
+# scikit-learn's own tests with Ermine's classes in the place of scikit-learn's; what fails stands in python/tests/peer/failures.txt.
+conformance: python
+	$(BIN)/python python/tests/peer/run.py
+
+conformance-fast: python
+	$(BIN)/python python/tests/peer/run.py --fast
 
 # A short run of each target; needs cargo-fuzz and a nightly compiler.
 FUZZ_SECONDS ?= 20

@@ -444,6 +444,9 @@ def example(model):
         base = "LinearRegression" if model.task == "Regression" else "LogisticRegression"
         imports += f"\nfrom ermine.linear_model import {base}"
         make = f'{model.name}({name}=[("a", {base}()), ("b", {base}(fit_intercept=False))])'
+    elif any(default == "_empty" for default, _ in model.taken.values()):
+        imports += "\nfrom ermine.linear_model import LogisticRegression"
+        make = f"{model.name}(LogisticRegression())"
     data = "load_diabetes" if model.task == "Regression" else "load_iris"
     lines = [f"from sklearn.datasets import {data}", imports, "", f"X, y = {data}(return_X_y=True)"]
     if model.name == "CategoricalNB":

@@ -162,6 +162,9 @@ class Estimator:
         return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method=method, **more)
 
     def _fit_in_peer(self, X, y, sample_weight=None, *, why, refused=None, method="fit", **more):
+        if sample_weight is not None and "sample_weight" not in inspect.signature(getattr(self._peer, method)).parameters:
+            if method == "fit" or "sample_weight" not in inspect.signature(self._peer.fit).parameters:
+                raise ValueError(why)  # weights are the engine's alone
         going_on = method == "partial_fit" or getattr(self, "warm_start", False)
         before = self._leave_engine() if going_on else self._forget()
         self._in_peer = True
@@ -199,7 +202,9 @@ class Estimator:
         return set(vars(self))
 
     def _check_rows(self, X):
-        """Raises `Elsewhere` for rows that the engine has no form for."""
+        """Raises `Elsewhere` for rows that the engine has no form for, and for those that scikit-learn refuses."""
+        if sp.issparse(X) and self._peer is not None and not self.__sklearn_tags__().input_tags.sparse:
+            raise Elsewhere("sparse rows")
         if self._name == "PolynomialFeatures":
             degree = self.degree if isinstance(self.degree, numbers.Integral) else max(self.degree)
             if math.comb(X.shape[1] + int(degree), int(degree)) > 1 << 24:

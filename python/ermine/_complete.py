@@ -214,7 +214,7 @@ def _k_means(self, X, y, weights, rows):
     self._n_features_out = self.cluster_centers_.shape[0]
     self._tol, self._algorithm = self.tol, getattr(self, "algorithm", "lloyd")
     if self.n_init == "auto":
-        self._n_init = 1 if self.init == "k-means++" or not isinstance(self.init, str) else 10
+        self._n_init = 10 if isinstance(self.init, str) and self.init == "random" else 1
         self._n_init = min(self._n_init, 3) if self._name == "MiniBatchKMeans" else self._n_init
     else:
         self._n_init = self.n_init if isinstance(self.init, str) else 1

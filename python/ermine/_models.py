@@ -7784,9 +7784,10 @@ class SelectFromModel(_base.Width, _base.Transforms, _base.Transformer, sklearn.
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ermine.feature_selection import SelectFromModel
+    >>> from ermine.linear_model import LogisticRegression
     >>>
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = SelectFromModel().fit(X, y)
+    >>> model = SelectFromModel(LogisticRegression()).fit(X, y)
     >>> model.transform(X[:3])
     """
 
@@ -7862,9 +7863,10 @@ class RFE(_base.Transforms, _base.Transformer, sklearn.feature_selection.RFE):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ermine.feature_selection import RFE
+    >>> from ermine.linear_model import LogisticRegression
     >>>
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = RFE().fit(X, y)
+    >>> model = RFE(LogisticRegression()).fit(X, y)
     >>> model.transform(X[:3])
     """
 
