@@ -1,7 +1,7 @@
 //! How comparisons and explanations look.
 
 use crate::{
-    show::{self, number, thousands},
+    show::{self, number, thousands, with_margin},
     terminal::{BOLD, FAINT, GOOD, HEADING, name, names},
 };
 use ermine_app::{
@@ -27,11 +27,7 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
     )?;
     for (place, standing) in shown.iter().enumerate() {
         let (mean, margin) = (standing.mean.unwrap_or(f64::NAN), standing.margin.unwrap_or(f64::NAN));
-<<<<<<< HEAD
-        let score = format!("{} ± {}", show::score(mean), show::score(margin));
-=======
         let score = with_margin(mean, margin);
->>>>>>> main
         let params: Vec<String> =
             standing.params.iter().map(|(name, value)| format!("{name}={}", short(value))).collect();
         let mut remarks: Vec<String> = Vec::new();
@@ -82,11 +78,7 @@ pub fn importance(out: &mut impl Write, weights: &[Weight], metric: &str, most: 
     writeln!(out, "{HEADING}drivers{HEADING:#} {FAINT}{:width$}  drop in {metric} when shuffled{FAINT:#}", "")?;
     for weight in shown {
         let length = ((weight.fall / largest) * 24.0).round().max(0.0) as usize;
-<<<<<<< HEAD
-        let amount = format!("{} ± {}", show::score(weight.fall), show::score(2.0 * weight.error));
-=======
         let amount = with_margin(weight.fall, 2.0 * weight.error);
->>>>>>> main
         writeln!(out, "        {:width$}  {amount:>20}  {GOOD}{}{GOOD:#}", name(&weight.name), "━".repeat(length))?;
     }
     if weights.len() > shown.len() {

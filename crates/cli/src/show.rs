@@ -135,24 +135,20 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let main = report.main_metric == Some(name);
         write!(out, "        {name:width$}")?;
         if let Some(test) = &report.test {
-            let text = score(test[m].1);
+            let text = number(test[m].1);
             if main { write!(out, "  {GOOD}{text:>10}{GOOD:#}")? } else { write!(out, "  {text:>10}")? }
         }
         if !report.intervals.is_empty() {
             let found = report.intervals.iter().find(|interval| interval.metric == *name);
-            let text = found.map_or(String::new(), |found| format!("{} to {}", score(found.low), score(found.high)));
+            let text = found.map_or(String::new(), |found| format!("{} to {}", number(found.low), number(found.high)));
             write!(out, "  {text:>20}")?;
         }
         if let Some(folds) = &report.folds {
             let (_, mean, spread) = folds.scores[m];
-<<<<<<< HEAD
-            write!(out, "  {:>20}", format!("{} ± {}", score(mean), score(spread)))?;
-=======
             write!(out, "  {:>20}", with_margin(mean, spread))?;
->>>>>>> main
         }
         if let Some(baseline) = &report.baseline {
-            let text = baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| score(*value));
+            let text = baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| number(*value));
             write!(out, "  {FAINT}{text:>10}{FAINT:#}")?;
         }
         writeln!(out)?;
@@ -498,7 +494,7 @@ pub fn evaluation(
     let width = scores.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}on {} rows{FAINT:#}", thousands(rows))?;
     for (name, value) in scores {
-        writeln!(out, "        {name:width$}  {:>10}", score(*value))?;
+        writeln!(out, "        {name:width$}  {:>10}", number(*value))?;
     }
     match confusion {
         Some(confusion) if classes.len() <= 12 => confusion_table(out, confusion, classes),
@@ -506,7 +502,7 @@ pub fn evaluation(
     }
 }
 
-/// Four significant digits, without a tail of zeros or an exponent where none is needed.
+/// Three digits as people print them, without an exponent where none is needed.
 pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
@@ -534,19 +530,6 @@ pub fn with_margin(value: f64, margin: f64) -> String {
     }
     let decimals = decimals(larger);
     format!("{value:.decimals$} ± {margin:.decimals$}")
-}
-
-/// A score as people print it: three decimals (0.983), fewer for large numbers (326.1), three digits of small ones.
-pub fn score(value: f64) -> String {
-    let size = value.abs().log10().floor();
-    if (-2.0..=0.0).contains(&size) {
-        format!("{value:.3}")
-    } else if (-4.0..=-3.0).contains(&size) {
-        let decimals = (2.0 - size) as usize;
-        format!("{value:.decimals$}")
-    } else {
-        number(value)
-    }
 }
 
 /// 1234567 as 1,234,567.
