@@ -5,8 +5,6 @@ import gzip
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg
-
 from harness import CACHE, find
 
 

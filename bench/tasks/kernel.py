@@ -1,7 +1,6 @@
-import numpy as np
-
 import data
 import measures
+import numpy as np
 from harness import Bench, Contender, find, same, task, threads
 
 SVM = {"sklearn": 5.0, "sklearnex": 1.0}

@@ -1,9 +1,8 @@
 from types import SimpleNamespace
 
-import numpy as np
-
 import data
 import measures
+import numpy as np
 from harness import Bench, find, make, same, task, threads
 
 BOTH = ["sklearn", "sklearnex"]

@@ -1,9 +1,8 @@
 from types import SimpleNamespace
 
-import numpy as np
-
 import data
 import measures
+import numpy as np
 from harness import Bench, Contender, find, fitted, same, task, threads
 
 # Stops after the given number of passes and not before.

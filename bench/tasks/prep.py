@@ -1,6 +1,5 @@
-import numpy as np
-
 import data
+import numpy as np
 from harness import Bench, find, same, task, threads
 
 

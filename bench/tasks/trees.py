@@ -1,9 +1,8 @@
 import pickle
 
-import numpy as np
-
 import data
 import measures
+import numpy as np
 from harness import Bench, Contender, fitted, make, same, task, threads
 
 BOTH = ["sklearn", "sklearnex"]
