@@ -208,7 +208,9 @@ impl Pipeline {
         check_source("Pipeline", info.passes, data)?;
         let mut model = PipelineModel { steps: Vec::new(), cols: data.shape().cols };
         let mut notes = Vec::new();
-        let memory = data.memory().filter(|_| data.held().len() == data.shape().rows);
+        // Of several workers one may hold all rows: it then meets the others in every step, as they do.
+        let alone = ctx.exchange().size() == 1 && data.held().len() == data.shape().rows;
+        let memory = data.memory().filter(|_| alone);
         let Some(batch) = memory else { return self.fit_stream(data, ctx, model) };
         let mut owned: Option<OwnedX> = None;
         let mut features = data.features().to_vec();

@@ -297,7 +297,8 @@ impl Case<'_> {
             let refused = bytes(&Unread { source: &disk, in_memory: false }, &ctx());
             assert!(matches!(refused, Err(Error::NeedsMemory { .. })), "{name}: took rows from disk");
         } else if !self.sparse {
-            assert!(model == bytes(&disk, &ctx()).unwrap(), "{name}: disk");
+            let disk = bytes(&disk, &ctx()).unwrap_or_else(|error| panic!("{name}: disk: {error}"));
+            assert!(model == disk, "{name}: disk");
         }
         if passes.needs_one_worker().is_some() {
             let refused = bytes(&Unread { source: &data, in_memory: true }, &ctx());
@@ -308,7 +309,8 @@ impl Case<'_> {
             let shares = shares(&data.shape(), count);
             let models = workers(count, |exchange| {
                 let shard = Shard::window(&data, shares[exchange.rank()].clone());
-                bytes(&shard, &ctx().with_exchange(exchange)).unwrap()
+                let bytes = bytes(&shard, &ctx().with_exchange(exchange));
+                bytes.unwrap_or_else(|error| panic!("{name}: {count} workers: {error}"))
             });
             assert!(models.iter().all(|other| *other == model), "{name}: {count} workers");
         }
