@@ -169,7 +169,7 @@ impl Draw {
         let ctx = Ctx::new(0).with_threads(1);
         let model = LinearRegression { fit_intercept: self.intercept, ..Default::default() };
         let fit = model.fit(&self.data(), &ctx).unwrap();
-        let Certificate::LeastSquares { rank, redundant, .. } = &fit.log.certificate else { panic!("{}", self.what) };
+        let Certificate::LeastSquares { rank, redundant, .. } = fit.log.certificate() else { panic!("{}", self.what) };
         assert_eq!(redundant.len(), self.cols - rank, "{}", self.what);
         self.check_relations(redundant);
         // No worse than LAPACK's solution in predictions: but for a direction or two of rounding, which explain a share of the noise.
@@ -181,7 +181,7 @@ impl Draw {
         let noise = if *rank < self.cols { own * 12.0 / (self.y.len() - self.cols) as f64 } else { 0.0 };
         assert!(own <= other + noise + 1e-9 * total, "{}: {own} above {other} of {total}", self.what);
         let Some(null) = &self.null else { return };
-        assert_eq!(self.cols - rank, null.len(), "{}: {}", self.what, fit.log.certificate);
+        assert_eq!(self.cols - rank, null.len(), "{}: {}", self.what, fit.log.certificate());
         for null in null {
             let (w, length) = (fit.model.coef.row(0), |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt());
             let along: f64 = w.iter().zip(null).map(|(w, v)| w * v).sum();
