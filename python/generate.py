@@ -103,7 +103,7 @@ def with_table(readme, models):
     families = {}
     for model in models:
         families.setdefault(model.module.replace("_", " "), []).append(model.name)
-    lines = [f"{len(models)} models and transformers, under the names that scikit-learn gives them:", ""]
+    lines = [f"{len(models)} models and transformers, with the names they have in scikit-learn:", ""]
     lines += ["| family | models |", "| --- | --- |"]
     lines += [f"| {family} | {', '.join(names)} |" for family, names in families.items()]
     before, rest = readme.split("## Models\n\n")
@@ -134,16 +134,16 @@ class Model:
             self.extra["warm_start"] = (
                 "False",
                 "bool",
-                "Whether `fit` goes on from the model that is there.",
+                "Whether `fit` continues from the current model.",
             )
         if self.info["random"]:
             self.extra["random_state"] = (
                 "None",
                 "int | numpy.random.RandomState | None",
-                "The seed. An integer makes the result the same in every run, on any number of threads.",
+                "Random seed. An integer makes the result reproducible, on any number of threads.",
             )
         self.partial = hasattr(peer, "partial_fit") if peer else self.info["resume"]
-        self.extra["n_jobs"] = ("None", "int | None", "How many threads; None and -1 use all cores.")
+        self.extra["n_jobs"] = ("None", "int | None", "Number of threads; None and -1 use all cores.")
         self.extra = {name: value for name, value in self.extra.items() if name not in declared}
         #: Parameters of scikit-learn's class, in its order: name -> (default as source, positional)
         self.taken = {
@@ -444,6 +444,9 @@ def example(model):
         base = "LinearRegression" if model.task == "Regression" else "LogisticRegression"
         imports += f"\nfrom ermine.linear_model import {base}"
         make = f'{model.name}({name}=[("a", {base}()), ("b", {base}(fit_intercept=False))])'
+    elif any(default == "_empty" for default, _ in model.taken.values()):
+        imports += "\nfrom ermine.linear_model import LogisticRegression"
+        make = f"{model.name}(LogisticRegression())"
     data = "load_diabetes" if model.task == "Regression" else "load_iris"
     lines = [f"from sklearn.datasets import {data}", imports, "", f"X, y = {data}(return_X_y=True)"]
     if model.name == "CategoricalNB":
@@ -502,12 +505,12 @@ def one_class(model):
     if model.without_effect:
         lines += [
             f"    {', '.join(model.without_effect)} : any",
-            wrapped("Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.", "        "),
+            wrapped("Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.", "        "),
         ]
     if model.elsewhere:
         lines += [
             f"    {', '.join(model.elsewhere)} : any",
-            wrapped("As in scikit-learn, whose code fits where they are not the default.", "        "),
+            wrapped("As in scikit-learn, whose implementation is used if they are not at their defaults.", "        "),
         ]
     lines += ["", "    Attributes", "    ----------"]
     lines += [f"    {name}" for name in attribute_names(model)]
@@ -520,9 +523,11 @@ def one_class(model):
         lines += [f"    _outputs_with = {model.outputs_with!r}"]
     if model.without_effect:
         lines += [f"    _ignored = {tuple(model.without_effect)!r}"]
-    singles = single_attributes(model)
+    singles, answers = in_single_precision(model)
     if singles:
         lines += [f"    _singles = {tuple(singles)!r}"]
+    if answers:
+        lines += [f"    _single_answers = {tuple(answers)!r}"]
     lines += ["", "    def __init__("]
     lines += [f"        {line}" for line in arguments(model, lambda name, default, kind: f"{name}={default},")]
     lines += ["    ):", "        super().__init__("]
@@ -553,11 +558,11 @@ def fitting(model, method):
     ]
 
 
-def single_attributes(model):
-    """What scikit-learn's class keeps in single precision when the rows are."""
+def in_single_precision(model):
+    """What scikit-learn's class keeps, and which methods answer, in single precision when the rows are."""
     if model.peer is None:
-        return []
-    found = None
+        return [], []
+    found, said = None, None
     for classes in (3, 2):
         x, y = rows_of(model.task, classes)
         target = y[0] if isinstance(y, tuple) else y if y is not None else np.arange(60) % 3
@@ -573,7 +578,17 @@ def single_attributes(model):
             if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype == np.float32
         }
         found = names if found is None else found & names
-    return sorted(found or ())
+        single_rows, answers = x.astype(np.float32), set()
+        for method in ("predict", "predict_proba", "decision_function", "transform", "score_samples", "inverse_transform"):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    rows = single.transform(single_rows) if method == "inverse_transform" else single_rows
+                    answers |= {method} if getattr(single, method)(rows).dtype == np.float32 else set()
+            except (AttributeError, ValueError, NotImplementedError):
+                continue
+        said = answers if said is None else said & answers
+    return sorted(found or ()), sorted(said or ())
 
 
 def peer_members(model):
@@ -682,9 +697,9 @@ def page(model):
     lines += ["```text", info["objective"], "```", "", "## Properties", ""]
     passes = info["passes"]
     how = {
-        "One": "one pass over the rows; any size",
-        "Many": "a loop of passes over the rows; any size",
-        "Shares": "in memory, of one worker or of several, because ",
+        "One": "one pass over the rows; any number of rows",
+        "Many": "several passes over the rows; any number of rows",
+        "Shares": "in memory, on one worker or shared by several, because ",
         "Memory": "in memory, because ",
     }
     how = how[passes] if isinstance(passes, str) else "".join(how[kind] + reason for kind, reason in passes.items())
@@ -694,16 +709,16 @@ def page(model):
     ]
     flags = {
         "sparse": "sparse rows", "missing": "missing values", "categories": "categories as codes", "weights": "weights",
-        "multi_target": "several targets", "random": "a seed", "resume": "going on from an earlier fit",
+        "multi_target": "several targets", "random": "a seed", "resume": "continuing an earlier fit",
     }  # fmt: skip
-    lines += ["- takes: " + ", ".join(word for flag, word in flags.items() if info[flag])] if any(
+    lines += ["- supports: " + ", ".join(word for flag, word in flags.items() if info[flag])] if any(
         info[flag] for flag in flags
     ) else []
-    needs = {"non_negative": "x of 0 or more", "scale": "columns of one scale (does best)"}
+    needs = {"non_negative": "non-negative columns", "scale": "columns of similar scale"}
     wants = [word for flag, word in needs.items() if info[flag]]
-    wants += {"Any": [], "Count": ["a target of 0 or more"], "Positive": ["a target above 0"]}[info["target"]]
+    wants += {"Any": [], "Count": ["a non-negative target"], "Positive": ["a positive target"]}[info["target"]]
     if wants:
-        lines += ["- wants: " + ", ".join(wants)]
+        lines += ["- needs: " + ", ".join(wants)]
     if info["exceptions"]:
         lines += [f"- {name}: {reason}" for name, reason in info["exceptions"]]
     lines += ["", "## Parameters", ""]
@@ -719,10 +734,10 @@ def page(model):
     python = [f"`{name}={default}`" for name, (default, _, _) in model.extra.items()]
     lines += ["", "In Python also " + ", ".join(python) + "."]
     if model.without_effect:
-        lines += ["", "Taken for scikit-learn's sake, without effect: " + ", ".join(f"`{n}`" for n in model.without_effect) + "."]
+        lines += ["", "Accepted for scikit-learn compatibility; ignored: " + ", ".join(f"`{n}`" for n in model.without_effect) + "."]
     if model.elsewhere:
         names = ", ".join(f"`{name}`" for name in model.elsewhere)
-        lines += ["", f"With another value than the default, scikit-learn's code fits: {names}."]
+        lines += ["", f"With other values than the defaults, scikit-learn's implementation is used: {names}."]
     lines += ["", "## Attributes", "", ", ".join(f"`{name}`" for name in attribute_names(model)) + "."]
     methods = [f"`{name}`" for name in ["fit", *(["partial_fit"] if model.partial else []), *model.methods()]]
     lines += ["", "Methods: " + ", ".join(dict.fromkeys(methods)) + "."]
@@ -743,20 +758,22 @@ def index(models):
 
 
 def metrics_page(metrics):
-    words = {"Class": "classes", "Probability": "a probability for each class", "Score": "scores or probabilities", "Value": "numbers"}
+    words = {"Class": "classes", "Probability": "class probabilities", "Score": "scores or probabilities", "Value": "numbers"}
     lines = ["# Metrics", "", f"<!-- {NOTE} -->", ""]
     lines += [
-        "The names that `--scoring` of the command line and `scoring` of `ermine.model_selection` take. They are scikit-learn's; `neg_` may be left out on the",
-        "command line, where an error is shown as what it is. n_ab are the rows of class a that are called b, summed over the index that is a dot; TP, FP, TN, FN those",
-        "of one class against the rest; w weights, W their sum; y the truth, f the prediction, s a score. Functions of the same quantities are in `ermine.metrics`,",
-        "`ermine.metrics.interval` puts a bootstrap interval around each, and `ermine.metrics.best_threshold` chooses a threshold for stated costs.",
+        "The names that `--scoring` on the command line and `scoring` in `ermine.model_selection` accept. They are",
+        "scikit-learn's; on the command line `neg_` may be left out, and errors are shown as positive numbers. n_ab is the number",
+        "of rows of class a that are predicted as b, summed over an index that is a dot; TP, FP, TN, FN are those counts for one",
+        "class against the rest; w are weights, W their sum; y is the truth, f the prediction, s a score. Functions of the same",
+        "quantities are in `ermine.metrics`; `ermine.metrics.interval` computes a bootstrap interval for each, and",
+        "`ermine.metrics.best_threshold` chooses the threshold with the lowest cost.",
     ]
     for task in ("Classification", "Regression"):
-        lines += ["", f"## {task}", "", "| name | definition | of | better |", "| --- | --- | --- | --- |"]
+        lines += ["", f"## {task}", "", "| name | definition | computed from | better |", "| --- | --- | --- | --- |"]
         for metric in metrics:
             if metric["task"] == task:
                 of = words[metric["needs"]] + (", two classes" if metric["binary"] else "")
-                better = "more" if metric["greater_is_better"] else "less"
+                better = "higher" if metric["greater_is_better"] else "lower"
                 definition = metric["definition"].replace("|", chr(92) + "|")
                 lines += [f"| `{metric['name']}` | {definition} | {of} | {better} |"]
     return "\n".join(lines) + "\n"

@@ -12,9 +12,10 @@ import collections
 import functools
 import inspect
 import json
-import re
+import math
 import numbers
 import os
+import re
 import warnings
 
 import numpy as np
@@ -72,7 +73,13 @@ class FitLog:
 
     @property
     def converged(self):
-        return self.stop != "MaxIter"
+        """Whether the certificate is within its tolerance, or nothing changes any more where a method has no such proof."""
+        return self.stop in ("Exact", "Converged", "Settled", "Stationary")
+
+    @property
+    def unfinished(self):
+        """Whether a tolerance was asked for and not met."""
+        return self.stop in ("MaxIter", "Rounding", "TooSlow")
 
     def to_json(self):
         """As it stands in a model file."""
@@ -155,6 +162,9 @@ class Estimator:
         return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method=method, **more)
 
     def _fit_in_peer(self, X, y, sample_weight=None, *, why, refused=None, method="fit", **more):
+        if sample_weight is not None and "sample_weight" not in inspect.signature(getattr(self._peer, method)).parameters:
+            if method == "fit" or "sample_weight" not in inspect.signature(self._peer.fit).parameters:
+                raise ValueError(why)  # weights are the engine's alone
         going_on = method == "partial_fit" or getattr(self, "warm_start", False)
         before = self._leave_engine() if going_on else self._forget()
         self._in_peer = True
@@ -167,8 +177,8 @@ class Estimator:
             raise
         finally:
             del self._in_peer
-        passes = np.max(getattr(self, "n_iter_", 1), initial=1)
-        self.fit_log_ = FitLog.elsewhere(why, int(passes) if np.isfinite(passes) else 1)
+        passes = [n for n in np.ravel(getattr(self, "n_iter_", 1)) if isinstance(n, numbers.Integral)]
+        self.fit_log_ = FitLog.elsewhere(why, int(max(passes, default=1)))
         self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
         FITS[type(self).__name__, "scikit-learn", why] += 1
         return found
@@ -191,22 +201,66 @@ class Estimator:
             self.__dict__.pop(name, None)
         return set(vars(self))
 
+    def _check_rows(self, X):
+        """Raises `Elsewhere` for rows that the engine has no form for, and for those that scikit-learn refuses."""
+        if sp.issparse(X) and self._peer is not None and not self.__sklearn_tags__().input_tags.sparse:
+            raise Elsewhere("sparse rows")
+        if self._name == "PolynomialFeatures":
+            degree = self.degree if isinstance(self.degree, numbers.Integral) else max(self.degree)
+            if math.comb(X.shape[1] + int(degree), int(degree)) > 1 << 24:
+                raise Elsewhere("more columns than fit into memory")
+
     def _check_form(self):
         """Raises `Elsewhere` for what the engine has no form for, beyond what the forms of the parameters say."""
+        name = self._name
+        if "DiscriminantAnalysis" in name and self.solver == "svd" and self.shrinkage is not None:
+            raise Elsewhere("shrinkage with the solver svd")
+        if name == "LinearDiscriminantAnalysis" and self.solver == "eigen":
+            raise Elsewhere("solver='eigen' scales its directions otherwise")
+        if name == "LogisticRegressionCV" and self.use_legacy_attributes is not False:
+            raise Elsewhere("the legacy attributes hold the coefficients of every fold")
+        if name == "HuberRegressor" and not self.fit_intercept:
+            raise Elsewhere("fit_intercept=False, where the engine can stop at the start")
+        if name == "NuSVC" and self.class_weight is not None:
+            raise Elsewhere("class_weight, which libsvm's nu machines take otherwise")
+        if name in ("SelectFromModel", "RFE"):
+            raise Elsewhere("its estimator_ is fitted by itself, in the engine if it is Ermine's")
+        if name == "SplineTransformer" and self.knots != "uniform":
+            raise Elsewhere(f"knots={_shown(self.knots)}")
+        if "bootstrap" in self._forms and "oob_score" in self._forms and self.oob_score and not self.bootstrap:
+            raise Elsewhere("oob_score without bootstrap")
+        if "bootstrap" in self._forms and not self.bootstrap and getattr(self, "max_samples", None) is not None:
+            raise Elsewhere("max_samples without bootstrap")
+        if name == "StackingClassifier" and not all(hasattr(member, "predict_proba") for member in _members(self.estimators)):
+            raise Elsewhere("a member without probabilities")
+        if name == "PCA" and self.svd_solver == "arpack" and self.n_components is None:
+            raise Elsewhere("svd_solver='arpack' for all components")
+        # Options of the engine whose traces scikit-learn's class keeps in a form of its own.
+        for option in {
+            "OneHotEncoder": ("drop", "max_categories", "min_frequency"),
+            "OrdinalEncoder": ("handle_unknown", "max_categories", "min_frequency", "unknown_value", "encoded_missing_value"),
+            "SimpleImputer": ("add_indicator",),
+            "KNNImputer": ("add_indicator",),
+        }.get(name, ()):
+            value, default = getattr(self, option), inspect.signature(self._peer.__init__).parameters[option].default
+            if not _equal(value, default):
+                raise Elsewhere(f"{option}={_shown(value)}")
+        if name == "IncrementalPCA" and self.n_components is None and self.batch_size is not None:
+            raise Elsewhere("as many components as a batch has rows")
 
     def _fit_in_engine(self, X, y, sample_weight, *, previous=None, override=None, reset=True, classes=None, keep=None):
         """`keep` is a dict that gets the checked rows, and what was found about each that is not an attribute."""
         params, starts = self._engine_params()
         single = _is_single(X)
         X, y = self._checked(X, y, reset)
+        self._check_rows(X)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
         params.update(override or {})
-        if "cv" in self._forms and not isinstance(self.cv, numbers.Integral):
+        if "cv" in self._forms and not (self._name == "RidgeCV" and self.cv is None):
             params.pop("cv", None)
-            if self.cv is not None:
-                X, target, weights, folds = self._by_fold(X, y, target, weights)
-                starts.append(("cv", folds))
+            X, target, weights, folds = self._by_fold(X, y, target, weights)
+            starts.append(("cv", folds))
         seed = self._seed()
         rows_given = _rows(X)
         try:
@@ -246,6 +300,8 @@ class Estimator:
     _single = False
     #: Attributes that scikit-learn's class has in single precision then.
     _singles = ()
+    #: Methods that then answer in single precision rows likewise.
+    _single_answers = ()
 
     def _halve(self):
         for name in self._singles:
@@ -254,7 +310,7 @@ class Estimator:
                 setattr(self, name, value.astype(np.float32))
 
     def _warn_of_end(self):
-        if not self.fit_log_.converged:
+        if self.fit_log_.unfinished:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
                 f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
@@ -281,7 +337,7 @@ class Estimator:
             names = isinstance(value, list) and all(isinstance(item, str) for item in value)
             value = np.array(value) if names else value
             self._set(name, value)
-        if log.stop != "Exact" or hasattr(self, "max_iter"):
+        if log.stop not in ("Exact", "Passes") or hasattr(self, "max_iter"):
             self._set("n_iter_", max(1, log.passes))
         self._finish_fit()
 
@@ -337,7 +393,7 @@ class Estimator:
     def _seed(self):
         if not self._info["random"]:
             return 0
-        state = self.random_state
+        state = None if isinstance(self.random_state, str) else self.random_state
         if isinstance(state, numbers.Integral) and not isinstance(state, bool):
             return int(state)
         return int(check_random_state(state).randint(np.iinfo(np.int32).max))
@@ -369,19 +425,24 @@ class Estimator:
             if value in _NOTHING if isinstance(value, str) else value is None and not _has(forms, "None"):
                 continue  # the engine's own default
             params[name] = _plain(value, forms, name)
+        if self._name == "StackingRegressor" and self.final_estimator is None:
+            params["final_estimator"] = _ermine.Spec("RidgeCV", {})  # as scikit-learn has it
         return params, starts
 
     def _by_fold(self, X, y, target, weights):
         """Rows in the order of the folds of `cv`, and where each fold begins: the engine's folds are runs of rows."""
         fold = np.full(X.shape[0], -1)
-        for number, (train, test) in enumerate(check_cv(self.cv, y).split(X, y)):
+        splitter = check_cv(self.cv, y, classifier=isinstance(self, Classifier))
+        for number, (train, test) in enumerate(splitter.split(X, y)):
             if len(train) + len(test) != len(fold) or (fold[test] >= 0).any():
                 raise Elsewhere("cv tests some rows more than once or does not learn from all others")
             fold[test] = number
         if (fold < 0).any():
             raise Elsewhere("cv never tests some rows")
-        order = np.argsort(fold, kind="stable")
         bounds = np.concatenate([[0.0], np.cumsum(np.bincount(fold))])[:, None]
+        if (np.diff(fold) >= 0).all():
+            return X, target, weights, bounds
+        order = np.argsort(fold, kind="stable")
         target = (target[0][order], target[1]) if isinstance(target, tuple) else target[order]
         return X[order], target, None if weights is None else weights[order], bounds
 
@@ -389,9 +450,9 @@ class Estimator:
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else list(names)
 
-    def _resume(self, X, y=None, sample_weight=None, classes=None):
+    def _resume(self, X, y=None, sample_weight=None, classes=None, **more):
         """One more step from what is there, or the first one: `partial_fit`."""
-        more = {} if classes is None else {"classes": classes}
+        more = more if classes is None else {**more, "classes": classes}
         if "_in_peer" in self.__dict__:
             return self._call_peer("partial_fit", X, y, sample_weight, more)
         if self._peer is not None and not sklearn.get_config()["skip_parameter_validation"]:
@@ -474,6 +535,10 @@ class Estimator:
         if made is not None and (value := made(self)) is not None:
             self.__dict__[name] = value
             return value
+        # A property that could not answer has said why, and Python asks here afterwards.
+        asked = getattr(type(self), name, None)
+        if isinstance(asked, property):
+            return asked.fget(self)
         above = getattr(super(), "__getattr__", None)
         if above is not None:
             return above(name)
@@ -533,7 +598,10 @@ def engine_method(output):
         @functools.wraps(function)
         def method(self, *args, **kwargs):
             if ours(self):
-                return function(self, *args, **kwargs)
+                found = function(self, *args, **kwargs)
+                if name in self._single_answers and self._single and args and _is_single(args[0]):
+                    found = found.astype(np.float32, copy=False) if hasattr(found, "astype") else found
+                return found
             return getattr(super(Estimator, self), name)(*args, **kwargs)
 
         return available_if(there)(method)
@@ -710,7 +778,7 @@ class Classifier(Estimator):
 class Clusterer(Estimator):
     def _finish_rows(self):
         if hasattr(self, "labels_"):
-            self.labels_ = self.labels_.astype(np.int32 if self._has_output("Cluster") else np.int64)
+            self.labels_ = self.labels_.astype(np.int32 if hasattr(self._peer, "predict") else np.int64)
 
     @engine_method("Cluster")
     def predict(self, X):
@@ -772,7 +840,7 @@ class Density(Estimator):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._predicted(X, "Cluster")[:, 0].astype(np.int32)
+        return self._predicted(X, "Cluster")[:, 0].astype(np.int64)
 
     def fit_predict(self, X, y=None):
         """Fit, and return the number of each row's component."""
@@ -895,6 +963,8 @@ class Transforms(TransformerMixin):
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
+        if sp.issparse(X) and self._name in _SPARSE_OUT:
+            return super().transform(X)
         found = self._transformed(_rows(self._validated(X, reset=False)))
         return found.astype(np.float32) if self._is_halved(X) else found
 
@@ -921,12 +991,14 @@ class Transforms(TransformerMixin):
         found = self._fit_either(X, y, keep=kept, method="fit_transform", **weight)
         if "_model" not in self.__dict__:
             return found
+        if sp.issparse(X) and self._name in _SPARSE_OUT:
+            return super(Estimator, self).transform(X)
         found = kept["transform"] if "transform" in kept else self._transformed(_rows(kept["X"]))
         return found.astype(np.float32) if self._is_halved(X) else found
 
     def _is_halved(self, X):
         """Whether what comes out is in single precision, as what goes in."""
-        return _is_single(X) and np.float32 in self.__sklearn_tags__().transformer_tags.preserves_dtype
+        return "transform" in self._single_answers and _is_single(X)
 
     def _transformed(self, rows):
         sparse = self._model.transform_sparse(rows, columns=self._column_names())
@@ -1026,6 +1098,10 @@ class Encodes:
             columns = [np.array([np.nan if code != code else levels[int(code)] for code in codes], dtype=object) for codes, levels in named]
         self.categories_ = columns
 
+    def inverse_transform(self, X):
+        """The categories that made these columns."""
+        return super(Estimator, self).inverse_transform(X)
+
 
 class Leaves:
     @engine_method("Leaf")
@@ -1064,7 +1140,10 @@ class Logistic:
         if penalty == "deprecated":
             ratio = getattr(self, "l1_ratio", 0)
             penalty = "l2" if ratio == 0 else "l1" if ratio == 1 else "elasticnet"
+        super()._check_form()
         _check_solver(self.solver, penalty, self.dual)
+        if self.solver == "liblinear":
+            raise Elsewhere("solver='liblinear' penalises the intercept")
 
 
 class Width:
@@ -1196,6 +1275,9 @@ def _items(forms):
     return next((form["List"] for form in forms if isinstance(form, dict) and "List" in form), [])
 
 
+#: Transformers that make sparse rows of sparse rows, where the engine makes dense ones.
+_SPARSE_OUT = ("Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "StandardScaler", "VarianceThreshold")
+
 #: Defaults of scikit-learn's parameters that are about to change or to go.
 _NOTHING = ("deprecated", "warn")
 
@@ -1211,14 +1293,14 @@ def _plain(value, forms, name):
         return value
     if isinstance(value, str):
         return _ermine.Spec.parse(value) if _has(forms, "Model") else value
-    if isinstance(value, Estimator):
+    if is_ours(value):
         return _spec(value)
     if isinstance(value, (list, tuple)):
         items = _items(forms)
         # A member may come with a name, as in scikit-learn's lists of estimators.
         named = _has(items, "Model")
         members = [item[1] if named and isinstance(item, tuple) and len(item) == 2 else item for item in value]
-        if named and not all(isinstance(item, Estimator) for item in members):
+        if named and not all(is_ours(item) for item in members):
             raise Elsewhere(f"a member of {name} is not Ermine's")
         return [_plain(item, items, name) for item in members]
     # A function of scikit-learn that the engine knows by its name.
@@ -1229,6 +1311,11 @@ def _plain(value, forms, name):
 
 def _chooses(forms, word):
     return any(word in form["Choice"] for form in forms if isinstance(form, dict) and "Choice" in form)
+
+
+def is_ours(estimator):
+    """Whether an estimator is of a class of the list itself, and not of one that somebody has derived from it."""
+    return isinstance(estimator, Estimator) and "_name" in vars(type(estimator))
 
 
 def _shown(value):

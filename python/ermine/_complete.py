@@ -78,11 +78,16 @@ def _estimators(estimator):
         return None
     if "Stacking" in name:
         found = found[:-1]
+    bases = [base for _, base in estimator.estimators] if "Bagging" not in name and "AdaBoost" not in name else None
+    seeds = np.random.RandomState(estimator._fit_seed % 2**32).randint(np.iinfo(np.int32).max, size=len(found))
     made = []
-    for model, columns in found:
-        member = getattr(_models, model.name)()
-        width = len(columns) or estimator.n_features_in_
-        made.append(_member(member, model, estimator, width))
+    for i, (model, columns) in enumerate(found):
+        base = estimator.estimator_ if bases is None else bases[i]
+        params = base.get_params(deep=False) if base._name == model.name else {}
+        if bases is None and "random_state" in params:
+            params["random_state"] = int(seeds[i])
+        member = getattr(_models, model.name)(**params)
+        made.append(_member(member, model, estimator, len(columns) or estimator.n_features_in_))
     return made
 
 
@@ -92,9 +97,9 @@ def _member(member, model, owner, width):
     log = '{"passes": 1, "stop": "Exact", "objective": [], "certificate": null, "notes": ["inside another"]}'
     member.n_features_in_ = width
     if hasattr(owner, "classes_"):
-        member.classes_ = np.arange(len(owner.classes_)) if "Adaboost" not in owner._name else owner.classes_
-        if "AdaBoost" in owner._name or "Bagging" in owner._name:
-            member.classes_ = owner.classes_
+        # Votes and stacks hand their members the numbers of the classes.
+        encoded = "Voting" in owner._name or "Stacking" in owner._name or "Bagging" in owner._name
+        member.classes_ = np.arange(len(owner.classes_)) if encoded else owner.classes_
     member._restore(model, FitLog(log), seed=0, rows=owner._fit_rows)
     complete(member, None, None, None, None)
     return member
@@ -209,7 +214,7 @@ def _k_means(self, X, y, weights, rows):
     self._n_features_out = self.cluster_centers_.shape[0]
     self._tol, self._algorithm = self.tol, getattr(self, "algorithm", "lloyd")
     if self.n_init == "auto":
-        self._n_init = 1 if self.init == "k-means++" or not isinstance(self.init, str) else 10
+        self._n_init = 10 if isinstance(self.init, str) and self.init == "random" else 1
         self._n_init = min(self._n_init, 3) if self._name == "MiniBatchKMeans" else self._n_init
     else:
         self._n_init = self.n_init if isinstance(self.init, str) else 1
@@ -235,6 +240,9 @@ def _least_squares(self, X, y, weights, rows):
 
 
 def _ridge(self, X, y, weights, rows):
+    if self.positive:
+        self.solver_ = "lbfgs"
+        return
     self.solver_ = self.solver if self.solver != "auto" else "sparse_cg" if sp.issparse(X) else "cholesky"
     if self.solver_ in ("cholesky", "svd", "sparse_cg", "lbfgs"):
         self.n_iter_ = None
@@ -268,7 +276,26 @@ def _quadratic(self, X, y, weights, rows):
         self.scalings_.append(values[::-1])
 
 
+def _categorical(self, X, y, weights, rows):
+    if X is None:
+        return
+    codes = np.searchsorted(self.classes_, y)
+    per_row = np.ones(len(codes)) if weights is None else weights
+    self.category_count_ = []
+    for j, levels in enumerate(self.n_categories_):
+        table = np.zeros((len(self.classes_), levels))
+        np.add.at(table, (codes, X[:, j].astype(np.intp)), per_row)
+        self.category_count_.append(table)
+    self._update_feature_log_prob(self._check_alpha())
+
+
+def _linear_svc(self, X, y, weights, rows):
+    if not self.fit_intercept:
+        self.intercept_ = 0.0
+
+
 def _incremental_pca(self, X, y, weights, rows):
+    self.n_samples_seen_ = np.float64(self.n_samples_seen_)
     self.batch_size_ = 5 * self.n_features_in_ if self.batch_size is None else self.batch_size
 
 
@@ -278,12 +305,20 @@ def _one_class(self, X, y, weights, rows):
 
 
 def _linear_svr(self, X, y, weights, rows):
-    self.intercept_ = np.atleast_1d(self.intercept_)
+    self.intercept_ = np.atleast_1d(self.intercept_) if self.fit_intercept else 0.0
 
 
 def _mixture(self, X, y, weights, rows):
     self.converged_ = self.fit_log_.converged
-    self.lower_bounds_ = list(self.fit_log_.objective) or [self.lower_bound_]
+    self.lower_bounds_ = list(self.fit_log_.objective)[-self.n_iter_ :] or [self.lower_bound_]
+    if self._name == "BayesianGaussianMixture":
+        for prior in ("weight_concentration_prior", "mean_precision_prior", "degrees_of_freedom_prior"):
+            if getattr(self, prior) is not None:
+                setattr(self, f"{prior}_", getattr(self, prior))
+        if self.degrees_of_freedom_prior is None:
+            self.degrees_of_freedom_prior_ = int(self.degrees_of_freedom_prior_)
+        if self.weight_concentration_prior_type == "dirichlet_process" and isinstance(self.weight_concentration_, np.ndarray):
+            self.weight_concentration_ = tuple(self.weight_concentration_)
 
 
 def _agglomerative(self, X, y, weights, rows):
@@ -345,10 +380,9 @@ def _scaler(self, X, y, weights, rows):
                 seen = per_row.sum() - np.bincount(X.indices[missing], weights=np.repeat(per_row, np.diff(X.indptr))[missing], minlength=X.shape[1])
             else:
                 seen = per_row @ ~missing
-            seen = seen[0] if np.ptp(seen) == 0 else seen
-            self.n_samples_seen_ = seen if weights is not None else np.asarray(seen).astype(np.int64)[()]
+            self.n_samples_seen_ = seen[0] if np.ptp(seen) == 0 else seen
         else:
-            self.n_samples_seen_ = np.int64(X.shape[0])
+            self.n_samples_seen_ = np.float64(X.shape[0])
         if not self.with_mean and not self.with_std:
             self.mean_ = self.var_ = None
         if not self.with_std:
@@ -359,9 +393,18 @@ def _scaler(self, X, y, weights, rows):
         self.n_samples_seen_ = X.shape[0]
 
 
+def _robust(self, X, y, weights, rows):
+    if not self.with_centering:
+        self.center_ = None
+    if not self.with_scaling:
+        self.scale_ = None
+
+
 def _simple_imputer(self, X, y, weights, rows):
     self.indicator_ = None
     self._fit_dtype = self._fill_dtype = np.dtype(np.float64)
+    if self.strategy == "constant":
+        self.statistics_ = self.statistics_.astype(object)
 
 
 def _one_hot(self, X, y, weights, rows):
@@ -378,11 +421,20 @@ def _ordinal(self, X, y, weights, rows):
     }
 
 
+def _encodings(self):
+    """An array for each column, or for each column and class where there are several classes."""
+    levels = np.array([len(found) for found in self.categories_])
+    each = len(self.encodings_) // levels.sum()
+    columns = np.split(self.encodings_, np.cumsum(levels * each)[:-1])
+    return [np.ascontiguousarray(row) for column in columns for row in column.reshape(-1, each).T]
+
+
 def _target_encoder(self, X, y, weights, rows):
     self._infrequent_enabled = False
     if y is not None:
         from sklearn.utils.multiclass import type_of_target
 
+        self.encodings_ = _encodings(self)
         self.target_type_ = type_of_target(y) if self.target_type == "auto" else self.target_type
         if self.target_type_ != "continuous":
             self.classes_ = np.unique(y)
@@ -489,6 +541,26 @@ def _voting(self, X, y, weights, rows):
     self.named_estimators_ = Bunch(**dict(zip([name for name, _ in self.estimators], self.estimators_)))
 
 
+def _stacking(self, X, y, weights, rows):
+    from sklearn.preprocessing import LabelEncoder
+    from sklearn.utils import Bunch
+
+    from . import _models
+
+    members = self._model.members()
+    last = members[-1][0]
+    each = 1
+    if hasattr(self, "classes_"):
+        self._label_encoder = LabelEncoder()
+        self._label_encoder.classes_ = self.classes_
+        each = 1 if len(self.classes_) == 2 else len(self.classes_)
+    self.stack_method_ = ["predict_proba" if hasattr(self, "classes_") else "predict"] * len(self.estimators)
+    self._n_feature_outs = [each] * len(self.estimators)
+    inputs = each * len(self.estimators) + (self.n_features_in_ if self.passthrough else 0)
+    self.final_estimator_ = _member(getattr(_models, last.name)(), last, self, inputs)
+    self.named_estimators_ = Bunch(**dict(zip([name for name, _ in self.estimators], self.estimators_)))
+
+
 def _polynomial(self, X, y, weights, rows):
     degree = self.degree
     self._min_degree, self._max_degree = (0, degree) if not isinstance(degree, (tuple, list)) else degree
@@ -564,6 +636,10 @@ def _networks(self, X, y, weights, rows):
 
     self.loss_curve_ = list(self.loss_curve_)
     self.validation_scores_ = self.__dict__.get("validation_scores_")
+    if self.early_stopping and self.validation_scores_ is not None:
+        self.validation_scores_, self.best_loss_ = list(self.validation_scores_), None
+    else:
+        self.validation_scores_ = None
     self.best_validation_score_ = self.__dict__.get("best_validation_score_")
     self._no_improvement_count = 0
     if hasattr(self, "classes_"):
@@ -580,6 +656,7 @@ FAMILIES = {
     "BaggingRegressor": _bagging,
     "BayesianGaussianMixture": _mixture,
     "BayesianRidge": _bayesian_ridge,
+    "CategoricalNB": _categorical,
     "DecisionTreeClassifier": _decision_tree,
     "DecisionTreeRegressor": _decision_tree,
     "ElasticNet": _net,
@@ -602,6 +679,7 @@ FAMILIES = {
     "LassoCV": _net,
     "LinearDiscriminantAnalysis": _discriminant,
     "LinearRegression": _least_squares,
+    "LinearSVC": _linear_svc,
     "LinearSVR": _linear_svr,
     "LogisticRegression": _logistic,
     "MLPClassifier": _networks,
@@ -627,12 +705,15 @@ FAMILIES = {
     "RandomForestClassifier": _forest,
     "RandomForestRegressor": _forest,
     "Ridge": _ridge,
+    "RobustScaler": _robust,
     "SVC": _support,
     "SVR": _support,
     "SelectFromModel": _support_mask,
     "SelectKBest": _support_mask,
     "SimpleImputer": _simple_imputer,
     "SplineTransformer": _splines,
+    "StackingClassifier": _stacking,
+    "StackingRegressor": _stacking,
     "StandardScaler": _scaler,
     "TargetEncoder": _target_encoder,
     "TweedieRegressor": _glm,

@@ -190,6 +190,7 @@ class LinearRegression(_base.Regressor, sklearn.linear_model.LinearRegression):
     _peer = sklearn.linear_model.LinearRegression
     _ignored = ('copy_X', 'tol')
     _singles = ('coef_', 'singular_')
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -256,6 +257,7 @@ class Ridge(_base.Regressor, sklearn.linear_model.Ridge):
     _peer = sklearn.linear_model.Ridge
     _ignored = ('copy_X', 'max_iter', 'tol', 'solver', 'random_state')
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -331,6 +333,7 @@ class RidgeCV(_base.Regressor, sklearn.linear_model.RidgeCV):
     _outputs = ('Value',)
     _peer = sklearn.linear_model.RidgeCV
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -422,6 +425,7 @@ class BayesianRidge(_base.Deviations, _base.Regressor, sklearn.linear_model.Baye
     _peer = sklearn.linear_model.BayesianRidge
     _ignored = ('copy_X', 'verbose')
     _singles = ('X_offset_', 'X_scale_', 'coef_', 'sigma_')
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -588,6 +592,7 @@ class Lasso(_base.Regressor, sklearn.linear_model.Lasso):
     _peer = sklearn.linear_model.Lasso
     _ignored = ('precompute', 'copy_X', 'random_state', 'selection')
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -674,6 +679,7 @@ class ElasticNet(_base.Regressor, sklearn.linear_model.ElasticNet):
     _peer = sklearn.linear_model.ElasticNet
     _ignored = ('precompute', 'copy_X', 'random_state', 'selection')
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -766,6 +772,7 @@ class LassoCV(_base.Regressor, sklearn.linear_model.LassoCV):
     _peer = sklearn.linear_model.LassoCV
     _ignored = ('precompute', 'copy_X', 'verbose', 'random_state', 'selection')
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -863,6 +870,7 @@ class ElasticNetCV(_base.Regressor, sklearn.linear_model.ElasticNetCV):
     _peer = sklearn.linear_model.ElasticNetCV
     _ignored = ('precompute', 'copy_X', 'verbose', 'random_state', 'selection')
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -957,6 +965,7 @@ class LogisticRegression(_base.Logistic, _base.Classifier, sklearn.linear_model.
     _peer = sklearn.linear_model.LogisticRegression
     _ignored = ('dual', 'intercept_scaling', 'random_state', 'solver', 'verbose')
     _singles = ('coef_', 'intercept_')
+    _single_answers = ('decision_function', 'predict_proba')
 
     def __init__(
         self,
@@ -1151,6 +1160,7 @@ class PoissonRegressor(_base.Regressor, sklearn.linear_model.PoissonRegressor):
     _peer = sklearn.linear_model.PoissonRegressor
     _ignored = ('solver', 'verbose')
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -1227,6 +1237,7 @@ class GammaRegressor(_base.Regressor, sklearn.linear_model.GammaRegressor):
     _peer = sklearn.linear_model.GammaRegressor
     _ignored = ('solver', 'verbose')
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -1307,6 +1318,7 @@ class TweedieRegressor(_base.Regressor, sklearn.linear_model.TweedieRegressor):
     _peer = sklearn.linear_model.TweedieRegressor
     _ignored = ('solver', 'verbose')
     _singles = ('coef_',)
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -1883,6 +1895,7 @@ class GaussianNB(_base.Classifier, sklearn.naive_bayes.GaussianNB):
     _outputs = ('Class', 'Probability')
     _peer = sklearn.naive_bayes.GaussianNB
     _singles = ('class_count_', 'class_prior_', 'theta_', 'var_')
+    _single_answers = ('predict_proba',)
 
     def __init__(
         self,
@@ -2258,6 +2271,7 @@ class LinearDiscriminantAnalysis(_base.Transforms, _base.Classifier, sklearn.dis
     _peer = sklearn.discriminant_analysis.LinearDiscriminantAnalysis
     _ignored = ('solver',)
     _singles = ('coef_', 'explained_variance_ratio_', 'intercept_', 'means_', 'priors_', 'scalings_', 'xbar_')
+    _single_answers = ('decision_function', 'predict_proba', 'transform')
 
     def __init__(
         self,
@@ -2412,6 +2426,7 @@ class PCA(_base.Transforms, _base.Transformer, sklearn.decomposition.PCA):
     _peer = sklearn.decomposition.PCA
     _ignored = ('copy', 'svd_solver', 'tol', 'iterated_power', 'n_oversamples', 'power_iteration_normalizer')
     _singles = ('components_', 'explained_variance_', 'explained_variance_ratio_', 'mean_', 'singular_values_')
+    _single_answers = ('inverse_transform', 'score_samples', 'transform')
 
     def __init__(
         self,
@@ -2489,6 +2504,7 @@ class TruncatedSVD(_base.Transforms, _base.Transformer, sklearn.decomposition.Tr
     _peer = sklearn.decomposition.TruncatedSVD
     _ignored = ('algorithm', 'n_oversamples', 'power_iteration_normalizer', 'tol')
     _singles = ('components_', 'explained_variance_', 'explained_variance_ratio_', 'singular_values_')
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -2645,6 +2661,7 @@ class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.cluster.K
     _peer = sklearn.cluster.KMeans
     _ignored = ('verbose', 'copy_x', 'algorithm')
     _singles = ('cluster_centers_',)
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -2738,6 +2755,7 @@ class MiniBatchKMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.
     _peer = sklearn.cluster.MiniBatchKMeans
     _ignored = ('verbose',)
     _singles = ('cluster_centers_',)
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -2845,6 +2863,7 @@ class GaussianMixture(_base.Density, sklearn.mixture.GaussianMixture):
     _peer = sklearn.mixture.GaussianMixture
     _ignored = ('verbose',)
     _singles = ('covariances_', 'means_', 'precisions_', 'precisions_cholesky_', 'weights_')
+    _single_answers = ('predict_proba', 'score_samples')
 
     def __init__(
         self,
@@ -4077,6 +4096,7 @@ class KernelPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.Kerne
     _peer = sklearn.decomposition.KernelPCA
     _ignored = ('tol', 'max_iter', 'iterated_power', 'random_state', 'copy_X')
     _singles = ('X_fit_', 'eigenvalues_', 'eigenvectors_')
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -4170,6 +4190,7 @@ class Nystroem(_base.Transforms, _base.Transformer, sklearn.kernel_approximation
     _outputs = ('Transform',)
     _peer = sklearn.kernel_approximation.Nystroem
     _singles = ('components_', 'normalization_')
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -4238,6 +4259,7 @@ class RBFSampler(_base.Transforms, _base.Transformer, sklearn.kernel_approximati
     _outputs = ('Transform',)
     _peer = sklearn.kernel_approximation.RBFSampler
     _singles = ('random_offset_', 'random_weights_')
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -4742,6 +4764,7 @@ class MLPClassifier(_base.Classifier, sklearn.neural_network.MLPClassifier):
     _outputs = ('Class', 'Probability')
     _peer = sklearn.neural_network.MLPClassifier
     _ignored = ('verbose', 'max_fun')
+    _single_answers = ('predict_proba',)
 
     def __init__(
         self,
@@ -4914,6 +4937,7 @@ class MLPRegressor(_base.Regressor, sklearn.neural_network.MLPRegressor):
     _outputs = ('Value',)
     _peer = sklearn.neural_network.MLPRegressor
     _ignored = ('verbose', 'max_fun')
+    _single_answers = ('predict',)
 
     def __init__(
         self,
@@ -5031,6 +5055,7 @@ class StandardScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.preprocessing.StandardScaler
     _ignored = ('copy',)
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -5099,6 +5124,7 @@ class MinMaxScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Mi
     _peer = sklearn.preprocessing.MinMaxScaler
     _ignored = ('copy',)
     _singles = ('data_max_', 'data_min_', 'data_range_', 'min_', 'scale_')
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -5162,6 +5188,7 @@ class MaxAbsScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Ma
     _peer = sklearn.preprocessing.MaxAbsScaler
     _ignored = ('copy',)
     _singles = ('max_abs_', 'scale_')
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -5229,6 +5256,7 @@ class RobustScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Ro
     _peer = sklearn.preprocessing.RobustScaler
     _ignored = ('copy',)
     _singles = ('center_',)
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -5299,6 +5327,7 @@ class SimpleImputer(_base.Transforms, _base.Transformer, sklearn.impute.SimpleIm
     _outputs = ('Transform',)
     _peer = sklearn.impute.SimpleImputer
     _ignored = ('copy',)
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -5370,6 +5399,7 @@ class OneHotEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.
     _name = "OneHotEncoder"
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.preprocessing.OneHotEncoder
+    _single_answers = ('inverse_transform',)
 
     def __init__(
         self,
@@ -5441,6 +5471,7 @@ class OrdinalEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn
     _name = "OrdinalEncoder"
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.preprocessing.OrdinalEncoder
+    _single_answers = ('inverse_transform',)
 
     def __init__(
         self,
@@ -6865,6 +6896,7 @@ class VotingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.VotingRegre
     _outputs = ('Value',)
     _peer = sklearn.ensemble.VotingRegressor
     _ignored = ('verbose',)
+    _single_answers = ('predict', 'transform')
 
     def __init__(
         self,
@@ -6936,6 +6968,7 @@ class StackingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.Stackin
     _outputs = ('Class', 'Probability', 'Decision')
     _peer = sklearn.ensemble.StackingClassifier
     _ignored = ('verbose',)
+    _single_answers = ('decision_function', 'predict_proba', 'transform')
 
     def __init__(
         self,
@@ -7010,6 +7043,7 @@ class StackingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.StackingR
     _outputs = ('Value',)
     _peer = sklearn.ensemble.StackingRegressor
     _ignored = ('verbose',)
+    _single_answers = ('predict', 'transform')
 
     def __init__(
         self,
@@ -7145,6 +7179,7 @@ class PowerTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessin
     _peer = sklearn.preprocessing.PowerTransformer
     _ignored = ('copy',)
     _singles = ('lambdas_',)
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -7253,6 +7288,7 @@ class PolynomialFeatures(_base.Transforms, _base.Transformer, sklearn.preprocess
     _name = "PolynomialFeatures"
     _outputs = ('Transform',)
     _peer = sklearn.preprocessing.PolynomialFeatures
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -7317,6 +7353,7 @@ class SplineTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessi
     _name = "SplineTransformer"
     _outputs = ('Transform',)
     _peer = sklearn.preprocessing.SplineTransformer
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -7392,6 +7429,7 @@ class KBinsDiscretizer(_base.Transforms, _base.Transformer, sklearn.preprocessin
     _peer = sklearn.preprocessing.KBinsDiscretizer
     _outputs_with = {'Inverse': ('encode', ['ordinal'])}
     _ignored = ('random_state',)
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -7456,6 +7494,7 @@ class Normalizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Norm
     _outputs = ('Transform',)
     _peer = sklearn.preprocessing.Normalizer
     _ignored = ('copy',)
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -7510,6 +7549,7 @@ class Binarizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Binar
     _outputs = ('Transform',)
     _peer = sklearn.preprocessing.Binarizer
     _ignored = ('copy',)
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -7563,6 +7603,7 @@ class VarianceThreshold(_base.Transforms, _base.Transformer, sklearn.feature_sel
     _name = "VarianceThreshold"
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.feature_selection.VarianceThreshold
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -7616,6 +7657,7 @@ class SelectKBest(_base.Transforms, _base.Transformer, sklearn.feature_selection
     _name = "SelectKBest"
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.feature_selection.SelectKBest
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -7679,6 +7721,7 @@ class KNNImputer(_base.Transforms, _base.Transformer, sklearn.impute.KNNImputer)
     _outputs = ('Transform',)
     _peer = sklearn.impute.KNNImputer
     _ignored = ('copy',)
+    _single_answers = ('transform',)
 
     def __init__(
         self,
@@ -7741,15 +7784,17 @@ class SelectFromModel(_base.Width, _base.Transforms, _base.Transformer, sklearn.
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ermine.feature_selection import SelectFromModel
+    >>> from ermine.linear_model import LogisticRegression
     >>>
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = SelectFromModel().fit(X, y)
+    >>> model = SelectFromModel(LogisticRegression()).fit(X, y)
     >>> model.transform(X[:3])
     """
 
     _name = "SelectFromModel"
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.feature_selection.SelectFromModel
+    _single_answers = ('inverse_transform', 'transform')
 
     def __init__(
         self,
@@ -7818,9 +7863,10 @@ class RFE(_base.Transforms, _base.Transformer, sklearn.feature_selection.RFE):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ermine.feature_selection import RFE
+    >>> from ermine.linear_model import LogisticRegression
     >>>
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = RFE().fit(X, y)
+    >>> model = RFE(LogisticRegression()).fit(X, y)
     >>> model.transform(X[:3])
     """
 
@@ -7828,6 +7874,7 @@ class RFE(_base.Transforms, _base.Transformer, sklearn.feature_selection.RFE):
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.feature_selection.RFE
     _ignored = ('verbose',)
+    _single_answers = ('decision_function', 'inverse_transform', 'predict_proba', 'transform')
 
     def __init__(
         self,

@@ -132,7 +132,7 @@ impl Job {
                 notes.extend(inspect::balance(rows.labels()));
                 notes.extend(inspect::duplicates(&rows.hashes(ctx)?, &split));
                 let models = if self.tune { self.model.as_slice() } else { &self.models };
-                Choice::best(self.compare_on(train, &plan, models, begin, ctx)?)?
+                Choice::best(self.compare_on(train, &plan, models, begin, ctx)?, plan.task)?
             }
             Some(spec) => Choice::of(spec, None)?,
             None => Choice::first(plan.task)?,
@@ -350,7 +350,7 @@ impl Job {
         };
         if metric.task != task {
             let problem =
-                format!("{} is a metric of {}, and this is a {}", metric.name, metric.task.name(), task.name());
+                format!("{} is a metric of {}, but this is a {}", metric.name, metric.task.name(), task.name());
             return Err(Error::Unsupported(problem));
         }
         Ok(metric)
@@ -420,7 +420,7 @@ impl Reach {
 fn needs_memory(model: &str, reason: Option<&str>) -> Error {
     let reason = reason.unwrap_or("it goes back to any row").into();
     Error::NeedsMemory { model: model.into(), reason }
-        .hint("give more with --memory, or choose a model that reads rows in blocks: see 'ermine models'")
+        .hint("allow more with --memory, or choose a model that reads rows in blocks: see 'ermine models'")
 }
 
 fn check_target(plan: &Plan, rows: &RowSet) -> Result<()> {

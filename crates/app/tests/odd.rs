@@ -2,11 +2,10 @@
 
 use ermine::{Ctx, Entry, Error, MODELS, Output, Spec, Task, Value, X};
 use ermine_app::{
-    Fitted, Job, file,
-    frame::{Encoded, Rows},
-    score,
-    table::{self, ReadOptions},
-    writer::{Content, Output as Place},
+    Fitted, Job, file, judge,
+    read::{self, ReadOptions},
+    rows::{Encoded, Frame, Rows},
+    store::writer::{Content, Output as Place},
 };
 use std::{
     fs,
@@ -85,7 +84,7 @@ fn quick(entry: &Entry) -> Spec {
     Spec { name: entry.name.into(), params: fewer.map(|(name, n)| (name.to_string(), Value::Int(n))).collect() }
 }
 
-fn outputs(fitted: &Fitted, x: &X, frame: &ermine_app::frame::Frame, ctx: &Ctx) -> Vec<Result<Vec<u64>, String>> {
+fn outputs(fitted: &Fitted, x: &X, frame: &Frame, ctx: &Ctx) -> Vec<Result<Vec<u64>, String>> {
     let outputs = fitted.model.outputs().into_iter().filter(|(output, _)| *output != Output::Inverse);
     let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect();
     let said = |output| match fitted.predict_with(ctx, x, &frame.texts, output) {
@@ -120,7 +119,7 @@ fn road(data: &Path, spec: &Spec, folds: usize, test: f64) -> Result<Option<Fitt
         return Err("another header".into());
     }
     let read = ReadOptions { schema: Some(loaded.header.schema.clone()), ..ReadOptions::default() };
-    let table = table::read(data, &read).map_err(|error| error.to_string())?;
+    let table = read::read(data, &read).map_err(|error| error.to_string())?;
     let frame = loaded.frame(&table).map_err(|error| error.to_string())?;
     let x = X::dense(&frame.x.values, frame.x.cols.max(1)).map_err(|error| error.to_string())?;
     if outputs(&fitted, &x, &frame, &ctx) != outputs(&loaded, &x, &frame, &ctx) {
@@ -128,7 +127,7 @@ fn road(data: &Path, spec: &Spec, folds: usize, test: f64) -> Result<Option<Fitt
     }
     if matches!(task, Task::Regression | Task::Classification) {
         // What evaluate and explain do with the rows whose target is known.
-        let all = table::read(data, &ReadOptions::default()).map_err(|error| error.to_string())?;
+        let all = read::read(data, &ReadOptions::default()).map_err(|error| error.to_string())?;
         let column = all.column(target).map_err(|error| error.to_string())?;
         let truth = match task {
             Task::Classification => Encoded::with_names(column, loaded.classes()),
@@ -141,8 +140,8 @@ fn road(data: &Path, spec: &Spec, folds: usize, test: f64) -> Result<Option<Fitt
         let data = rows.data().map_err(|error| error.to_string())?;
         if let Ok(said) = loaded.predictions(&ctx, &data.batch().x, &rows.texts) {
             let truth = rows.target.as_ref().unwrap();
-            score::scores(truth, &said, None).map_err(|error| format!("evaluate: {error}"))?;
-            score::confusion(truth, &said, None);
+            judge::scores(truth, &said, None).map_err(|error| format!("evaluate: {error}"))?;
+            judge::confusion(truth, &said, None);
             loaded.insight(&rows, &ctx).map_err(|error| format!("explain: {error}"))?;
         }
     }

@@ -1,7 +1,7 @@
 //! How comparisons and explanations look.
 
 use crate::{
-    show::{self, number, thousands},
+    show::{self, number, thousands, with_margin},
     terminal::{BOLD, FAINT, GOOD, HEADING, name, names},
 };
 use ermine_app::{
@@ -14,6 +14,9 @@ use std::io::{self, Write};
 /// Models in the order of their score, with intervals.
 pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io::Result<()> {
     let judged: Vec<&Standing> = found.standings.iter().filter(|standing| standing.mean.is_some()).collect();
+    if judged.is_empty() {
+        return Ok(());
+    }
     let shown = &judged[..judged.len().min(most)];
     let width = shown.iter().map(|standing| standing.model.len()).max().unwrap_or(0);
     writeln!(
@@ -24,7 +27,7 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
     )?;
     for (place, standing) in shown.iter().enumerate() {
         let (mean, margin) = (standing.mean.unwrap_or(f64::NAN), standing.margin.unwrap_or(f64::NAN));
-        let score = format!("{} ± {}", number(mean), number(margin));
+        let score = with_margin(mean, margin);
         let params: Vec<String> =
             standing.params.iter().map(|(name, value)| format!("{name}={}", short(value))).collect();
         let mut remarks: Vec<String> = Vec::new();
@@ -75,7 +78,7 @@ pub fn importance(out: &mut impl Write, weights: &[Weight], metric: &str, most: 
     writeln!(out, "{HEADING}drivers{HEADING:#} {FAINT}{:width$}  drop in {metric} when shuffled{FAINT:#}", "")?;
     for weight in shown {
         let length = ((weight.fall / largest) * 24.0).round().max(0.0) as usize;
-        let amount = format!("{} ± {}", number(weight.fall), number(2.0 * weight.error));
+        let amount = with_margin(weight.fall, 2.0 * weight.error);
         writeln!(out, "        {:width$}  {amount:>20}  {GOOD}{}{GOOD:#}", name(&weight.name), "━".repeat(length))?;
     }
     if weights.len() > shown.len() {
@@ -96,7 +99,7 @@ pub fn comparison(out: &mut impl Write, found: &Comparison, notes: &[String]) ->
         writeln!(out, "        {FAINT}left out at this effort: {}{FAINT:#}", found.skipped.join("; "))?;
     }
     if !found.cuts.is_empty() {
-        writeln!(out, "        the time limit left out: {}", found.cuts.join("; "))?;
+        writeln!(out, "        not finished within the budget: {}", found.cuts.join("; "))?;
     }
     writeln!(out, "{FAINT}{:.2} s{FAINT:#}", found.seconds)
 }
@@ -117,7 +120,7 @@ pub fn row(out: &mut impl Write, why: &RowExplanation) -> io::Result<()> {
         name(&why.of),
         number(why.prediction)
     )?;
-    writeln!(out, "        {:width$}  {:>12}", "mean of all rows", number(why.base))?;
+    writeln!(out, "        {:width$}  {:>12}", "mean prediction", number(why.base))?;
     for part in shown {
         let length = if largest > 0.0 { (part.2.abs() / largest * 24.0).round() as usize } else { 0 };
         let sign = if part.2 >= 0.0 { "+" } else { "-" };
@@ -136,7 +139,7 @@ pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io:
     let parts = &found.parts;
     writeln!(
         out,
-        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on samples of {} rows, judged on {} others{FAINT:#}",
+        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on bootstrap samples of {} rows, scored on {} others{FAINT:#}",
         number(parts.error),
         found.of,
         found.refits,
@@ -157,13 +160,13 @@ pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io:
     if classes {
         writeln!(
             out,
-            "        {FAINT}a refit differs from the majority on {:.1} % of the rows; where the majority is wrong that helps{FAINT:#}",
+            "        {FAINT}a refit disagrees with the majority on {:.1} % of the rows, which helps where the majority is wrong{FAINT:#}",
             100.0 * parts.variance
         )?;
     } else {
         writeln!(
             out,
-            "        {FAINT}noise is estimated from pairs of nearest rows: an upper bound, and what it takes from the bias may be bias{FAINT:#}"
+            "        {FAINT}noise is estimated from pairs of nearest neighbours: an upper bound that may include some bias{FAINT:#}"
         )?;
     }
     writeln!(out, "        {}", found.verdict)

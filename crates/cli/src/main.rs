@@ -89,8 +89,8 @@ impl From<io::Error> for Failure {
 }
 
 fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
-    if workers.count() > 1 && !matches!(call, Call::Fit { .. }) {
-        return Err(Error::Unsupported("several workers fit one model; everything else is for one process".into())
+    if workers.count() > 1 && !matches!(call, Call::Fit { .. } | Call::Compare { .. }) {
+        return Err(Error::Unsupported("only fit, tune and compare run on several workers".into())
             .hint("start it without mpirun")
             .into());
     }
@@ -132,11 +132,15 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
             }
         }
         Call::Compare { job, json, threads } => {
-            let progress = terminal::Progress::new(true);
+            let progress = terminal::Progress::new(workers.rank() == 0);
+            let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = job.compare(&ctx);
+            let outcome = workers.together(ctx, |ctx| job.compare(&ctx));
             progress.finish();
             let (found, notes) = outcome?;
+            if workers.rank() > 0 {
+                return Ok(());
+            }
             if json {
                 let all = serde_json::json!({ "comparison": found, "notes": notes });
                 serde_json::to_writer_pretty(&mut out, &all).map_err(io::Error::from)?;
@@ -184,7 +188,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
     let mut schema = fitted.header.schema.clone();
     if with_target {
         let target = fitted.header.target.as_ref();
-        let target = target.ok_or_else(|| Error::Unsupported(format!("{} predicts no column", fitted.header.model)))?;
+        let target = target.ok_or_else(|| Error::Unsupported(format!("{} has no target", fitted.header.model)))?;
         let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
         schema.columns.push(table::Field { name: target.name.clone(), kind: target.kind, levels: levels.into() });
     }
@@ -194,7 +198,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
     for (column, rows) in &frame.unseen {
         let rows = if *rows == 1 { "1 row has".into() } else { format!("{rows} rows have") };
         terminal::warn(&format!(
-            "column '{column}': {rows} a category that the model has never seen; it counts as none"
+            "column '{column}': {rows} a category that the model has not seen; it is treated as unknown"
         ));
     }
     Ok((table, frame))
@@ -231,7 +235,7 @@ fn predict(
 fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
     let task = fitted.task()?;
     if !task.is_supervised() {
-        return Err(Error::Unsupported(format!("{} has no target to be measured against", fitted.header.model)));
+        return Err(Error::Unsupported(format!("{} has no target to evaluate against", fitted.header.model)));
     }
     let (table, frame) = raw_rows(fitted, inputs, true)?;
     let target = fitted.header.target.as_ref().expect("a supervised model has a target");
@@ -246,7 +250,7 @@ fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
     }
     if known.len() < table.rows() {
         let left_out = table.rows() - known.len();
-        terminal::warn(&format!("{left_out} rows have no known value of '{}' and are left out", target.name));
+        terminal::warn(&format!("{left_out} rows without a value of '{}' are left out", target.name));
     }
     let features = fitted.header.features();
     let rows = Rows { x: frame.x, features, target: Some(truth), weights: None, texts: frame.texts, one_unit: false };
@@ -286,7 +290,7 @@ fn summary(
     let rows = known_rows(&fitted, inputs)?;
     if rows.len() != fitted.header.rows {
         let counts = format!("{} rows here, but the model was fitted on {}", rows.len(), fitted.header.rows);
-        return Err(Error::Data(format!("{counts}: a summary is about the rows of the fit")).into());
+        return Err(Error::Data(format!("{counts}: a summary needs the rows of the fit")).into());
     }
     let found = fitted.inference(&ctx, &rows, level)?;
     if json {

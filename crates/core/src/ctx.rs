@@ -29,11 +29,9 @@ pub struct Ctx {
 impl Default for Ctx {
     /// Seed 0, all cores, silent, alone.
     fn default() -> Self {
-        // Asked once: the answer comes from files of the system, and takes longer than predicting a row.
-        static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         Ctx {
             seed: 0,
-            threads: *CORES,
+            threads: cores(),
             observer: Arc::new(Silent),
             cancel: Cancel::default(),
             exchange: Arc::new(Alone),
@@ -50,7 +48,9 @@ impl Ctx {
     }
 
     pub fn with_threads(self, threads: usize) -> Self {
-        Ctx { threads: threads.max(1), ..self }
+        // Threads beyond the cores only wait for each other, and thousands of them take the machine down.
+        let most = (8 * cores()).max(64);
+        Ctx { threads: threads.clamp(1, most), ..self }
     }
 
     pub fn with_observer(self, observer: impl Observer + 'static) -> Self {
@@ -158,6 +158,12 @@ impl Ctx {
     pub fn checkpoint(&self) -> Option<&dyn Checkpoint> {
         self.checkpoint.as_deref()
     }
+}
+
+/// Asked once: the answer comes from files of the system, and takes longer than predicting a row.
+fn cores() -> usize {
+    static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+    *CORES
 }
 
 /// Pools are kept: a caller that fits small models in a loop should not start threads each time. They belong to one process:

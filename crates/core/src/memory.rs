@@ -1,4 +1,4 @@
-//! Parameters can ask for more memory than there is, and an allocation that fails ends the process: what a parameter decides is priced
+//! Parameters can ask for more memory than is available, and an allocation that fails ends the process: what a parameter decides is priced
 //! first, and refused by name.
 
 use crate::{Error, Result};
@@ -11,7 +11,7 @@ use crate::{Error, Result};
 ///
 /// assert!(memory::check("RBFSampler", "n_components=100", &[100, 7], 8).is_ok());
 /// let error = memory::check("RBFSampler", "n_components=1000000000000000", &[1_000_000_000_000_000, 7], 8).unwrap_err();
-/// let text = "RBFSampler: n_components=1000000000000000 needs 56000000000000000 bytes, more memory than there is";
+/// let text = "RBFSampler: n_components=1000000000000000 needs 56000000000000000 bytes, more memory than is available";
 /// assert_eq!(error.to_string(), text);
 /// ```
 pub fn check(model: &str, what: &str, lengths: &[usize], size: usize) -> Result<()> {
@@ -20,5 +20,5 @@ pub fn check(model: &str, what: &str, lengths: &[usize], size: usize) -> Result<
     if usize::try_from(bytes).is_ok_and(room) {
         return Ok(());
     }
-    Err(Error::Data(format!("{model}: {what} needs {bytes} bytes, more memory than there is")))
+    Err(Error::Data(format!("{model}: {what} needs {bytes} bytes, more memory than is available")))
 }

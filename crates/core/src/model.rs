@@ -25,6 +25,11 @@ pub trait Estimator: Params {
         Self::INFO.passes
     }
 
+    /// What these parameters take, where it depends on them: a model made of others takes what all of them take.
+    fn takes(&self) -> Info {
+        Info { passes: self.passes(), ..Self::INFO }
+    }
+
     /// Predicted seconds of one core of a common laptop for a fit on rows of this shape and predictions for a quarter as many; of
     /// sparse rows `cols` counts the values that a row stores on average. A formula of rows, columns, classes and parameters
     /// with constants from `examples/cost.rs`, so that work can be planned without a clock. What is not worth a formula,
@@ -38,7 +43,7 @@ pub trait Estimator: Params {
 
     /// Goes on from a model with more data or more passes (`partial_fit`, `warm_start`).
     fn resume(&self, _model: &Self::Model, _data: &dyn Source, _ctx: &Ctx) -> Result<Fit<Self::Model>> {
-        Err(Error::Unsupported(format!("{} cannot go on from an earlier fit", Self::NAME)))
+        Err(Error::Unsupported(format!("{} cannot continue an earlier fit", Self::NAME)))
     }
 }
 
@@ -412,7 +417,7 @@ impl Info {
 }
 
 fn another_kind(name: &str) -> Error {
-    Error::Unsupported(format!("{name} cannot go on from a model of another kind"))
+    Error::Unsupported(format!("{name} cannot continue from a model of another kind"))
 }
 
 fn check_same_columns(fitted: usize, found: usize) -> Result<()> {
@@ -469,7 +474,7 @@ impl<E: Estimator> AnyEstimator for E {
     }
 
     fn info(&self) -> Info {
-        Info { passes: self.passes(), ..E::INFO }
+        self.takes()
     }
 
     fn values(&self) -> Values {
@@ -518,7 +523,7 @@ pub fn check_source(name: &str, passes: Passes, data: &dyn Source) -> Result<()>
 fn check_sound<M: Model>(name: &str, model: &M, log: &FitLog, data: &dyn Source) -> Result<()> {
     const ROWS: usize = 8;
     let beyond = |what: String| {
-        Error::Data(format!("{name}: the fit left the range of numbers: {what}"))
+        Error::Data(format!("{name}: the fit overflowed: {what}"))
             .hint("bring columns and target to a smaller scale, or choose less extreme parameters")
     };
     model.check().map_err(|error| beyond(error.to_string()))?;
@@ -582,10 +587,10 @@ pub fn check_fit(name: &str, info: &Info, shape: &Shape) -> Result<()> {
                 Ok(())
             }
         }
-        (Task::Regression, Real(n)) => Err(Error::Unsupported(format!("{name} takes one target, not {n}"))),
+        (Task::Regression, Real(n)) => Err(Error::Unsupported(format!("{name} supports one target, not {n}"))),
         (Task::Regression, None | Class(_)) => Err(Error::Data(format!("{name} needs a target of numbers"))),
         (Task::Classification, Class(n)) => {
-            Err(Error::Data(format!("{name} needs at least two classes in the target, and there is {n} class")))
+            Err(Error::Data(format!("{name} needs at least two classes in the target, but there is only {n} class")))
         }
         (Task::Classification, None | Real(_)) => Err(Error::Data(format!("{name} needs a target of classes"))),
         (Task::Transformation, None) if info.supervised => Err(Error::Data(format!("{name} needs a target"))),

@@ -55,7 +55,10 @@ fn main() -> Result<()> {
     let objective = fit.log.objective.last().copied().unwrap_or(f64::NAN);
     println!(
         " passes {} objective {objective:.6} {} {:?} {:?}",
-        fit.log.passes, fit.log.stop, fit.log.certificate, fit.log.notes
+        fit.log.passes(),
+        fit.log.stop(),
+        fit.log.certificate(),
+        fit.log.notes
     );
     Ok(())
 }

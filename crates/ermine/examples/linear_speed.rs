@@ -58,7 +58,7 @@ fn main() {
         println!("{task}: {best:.3} s  {said}");
     };
     fn say<M>(fit: ermine::Fit<M>) -> String {
-        format!("{} passes, {}, {}, {:?}", fit.log.passes, fit.log.stop, fit.log.certificate, fit.log.objective.last())
+        format!("{}, {:?}", fit.log, fit.log.objective.last())
     }
     match task.as_str() {
         "ols" | "ols_wide" => run(&|| say(LinearRegression::default().fit(&real, &ctx).unwrap())),

@@ -7,7 +7,7 @@
 //! let data = Data::new(X::dense(&x, 1)?).real(&[1.0, 3.0, 5.0, 7.0])?;
 //! let fit = Ridge { alpha: 0.0, ..Default::default() }.fit(&data, &Ctx::default())?;
 //! assert!((fit.model.coef[(0, 0)] - 2.0).abs() < 1e-12);
-//! println!("{}", fit.log.certificate);
+//! println!("{}", fit.log);
 //! # Ok::<(), ermine::Error>(())
 //! ```
 //!
@@ -37,7 +37,7 @@ pub use ermine_core as core;
 pub use ermine_core::{
     Cancel, Ctx, Data, Error, Feature, Matrix, OwnedCsr, OwnedData, OwnedTarget, OwnedX, Result, Shape, Source, Target,
     X,
-    log::{Certificate, FitLog, Stop},
+    log::{Bound, Certificate, FitLog, Halt, Stop},
     model::{
         AnyEstimator, AnyModel, Array, Domain, Entry, Estimator, Fit, Flexibility, Info, Model, Numbers, Output,
         Passes, Task, predict,

@@ -17,7 +17,7 @@
 //! ```
 
 use crate::{
-    Ctx, Result, Stop,
+    Ctx, Halt, Result,
     core::kernel::dot,
     engine::{lbfgs, newton::newton_step},
 };
@@ -55,7 +55,7 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     pub max_iter: usize,
-    /// Stop when no component of the gradient is larger.
+    /// Halt when no component of the gradient is larger.
     pub tolerance: f64,
 }
 
@@ -72,7 +72,7 @@ pub struct Path {
     pub values: Vec<f64>,
     /// Largest component of the gradient at the last point.
     pub gradient: f64,
-    pub stop: Stop,
+    pub stop: Halt,
 }
 
 impl Path {
@@ -95,11 +95,11 @@ pub fn minimise(objective: &dyn Objective, start: Vec<f64>, method: Method, opti
     let mut velocity = vec![0.0; n];
     let value = objective.evaluate(&w, &mut gradient)?;
     let mut path =
-        Path { points: vec![w.clone()], values: vec![value], gradient: lbfgs::largest(&gradient), stop: Stop::MaxIter };
+        Path { points: vec![w.clone()], values: vec![value], gradient: lbfgs::largest(&gradient), stop: Halt::MaxIter };
     let mut speed: f64 = 1.0;
     for t in 1..=options.max_iter {
         if path.gradient <= options.tolerance {
-            path.stop = Stop::Converged;
+            path.stop = Halt::Stationary;
             break;
         }
         match method {
@@ -132,12 +132,12 @@ pub fn minimise(objective: &dyn Objective, start: Vec<f64>, method: Method, opti
         path.values.push(value);
         path.gradient = lbfgs::largest(&gradient);
         if !value.is_finite() {
-            path.stop = Stop::NoProgress;
+            path.stop = Halt::Rounding;
             break;
         }
     }
-    if path.stop == Stop::MaxIter && path.gradient <= options.tolerance {
-        path.stop = Stop::Converged;
+    if path.stop == Halt::MaxIter && path.gradient <= options.tolerance {
+        path.stop = Halt::Stationary;
     }
     Ok(path)
 }
@@ -158,10 +158,15 @@ fn by_lbfgs(objective: &dyn Objective, start: Vec<f64>, options: &Options) -> Re
     let points = RefCell::new(vec![start.clone()]);
     let metric = vec![1.0; start.len()];
     let step = |_, _| points.borrow_mut().push(watched.last.borrow().clone());
-    let settings =
-        lbfgs::Options { max_iter: options.max_iter, tolerance: options.tolerance, metric: &metric, step: &step };
+    let met = |_: &[f64], _: f64, gradient: &[f64]| lbfgs::largest(gradient) <= options.tolerance;
+    let settings = lbfgs::Options { max_iter: options.max_iter, met: &met, metric: &metric, step: &step };
     let outcome = lbfgs::minimise(&watched, start, &settings)?;
-    Ok(Path { points: points.into_inner(), values: outcome.path, gradient: outcome.gradient_norm, stop: outcome.stop })
+    Ok(Path {
+        points: points.into_inner(),
+        values: outcome.path,
+        gradient: lbfgs::largest(&outcome.gradient),
+        stop: outcome.halt.unwrap_or(Halt::Stationary),
+    })
 }
 
 /// Newton's method: steps that solve H d = -g, halved until the value falls.
@@ -172,10 +177,10 @@ pub fn newton(objective: &dyn Curved, start: Vec<f64>, options: &Options) -> Res
     let mut hessian = vec![0.0; n * n];
     let mut value = objective.evaluate(&w, &mut gradient)?;
     let mut path =
-        Path { points: vec![w.clone()], values: vec![value], gradient: lbfgs::largest(&gradient), stop: Stop::MaxIter };
+        Path { points: vec![w.clone()], values: vec![value], gradient: lbfgs::largest(&gradient), stop: Halt::MaxIter };
     for _ in 0..options.max_iter {
         if path.gradient <= options.tolerance {
-            path.stop = Stop::Converged;
+            path.stop = Halt::Stationary;
             break;
         }
         objective.hessian(&w, &mut hessian)?;
@@ -192,7 +197,7 @@ pub fn newton(objective: &dyn Curved, start: Vec<f64>, options: &Options) -> Res
             }
             length *= 0.5;
             if length < 1e-12 {
-                path.stop = Stop::NoProgress;
+                path.stop = Halt::Rounding;
                 return Ok(path);
             }
         }
@@ -200,8 +205,8 @@ pub fn newton(objective: &dyn Curved, start: Vec<f64>, options: &Options) -> Res
         path.values.push(value);
         path.gradient = lbfgs::largest(&gradient);
     }
-    if path.stop == Stop::MaxIter && path.gradient <= options.tolerance {
-        path.stop = Stop::Converged;
+    if path.stop == Halt::MaxIter && path.gradient <= options.tolerance {
+        path.stop = Halt::Stationary;
     }
     Ok(path)
 }
@@ -211,7 +216,7 @@ pub fn sgd(terms: &dyn Terms, start: Vec<f64>, step: f64, passes: usize, ctx: &C
     let mut w = start;
     let mut order: Vec<usize> = (0..terms.count()).collect();
     let mut gradient = vec![0.0; w.len()];
-    let mut path = Path { points: vec![w.clone()], values: Vec::new(), gradient: f64::NAN, stop: Stop::MaxIter };
+    let mut path = Path { points: vec![w.clone()], values: Vec::new(), gradient: f64::NAN, stop: Halt::MaxIter };
     for pass in 0..passes {
         ctx.check()?;
         ctx.rng("optim", pass as u64).shuffle(&mut order);
@@ -262,7 +267,7 @@ mod tests {
         let options = Options::default();
         let steps = |method| {
             let path = minimise(&Bowl, vec![-3.0, 2.0], method, &options).unwrap();
-            assert_eq!(path.stop, Stop::Converged, "{method:?}");
+            assert_eq!(path.stop, Halt::Stationary, "{method:?}");
             assert!(path.best().iter().all(|w| (w - 1.0).abs() < 1e-7), "{method:?}");
             assert_eq!(path.points.len(), path.values.len());
             path.points.len()
@@ -272,7 +277,7 @@ mod tests {
         assert!(steps(Method::Nesterov { step: 0.05 }) < plain);
         assert!(steps(Method::Lbfgs) < 20);
         let path = newton(&Bowl, vec![-3.0, 2.0], &options).unwrap();
-        assert_eq!((path.points.len(), path.stop), (2, Stop::Converged));
+        assert_eq!((path.points.len(), path.stop), (2, Halt::Stationary));
     }
 
     #[test]

@@ -41,8 +41,7 @@ impl Pipeline {
     pub fn new(specs: &[Spec]) -> Result<Self> {
         let steps = specs.iter().map(make).collect::<Result<Vec<_>>>()?;
         if let Some(step) = steps.iter().rev().skip(1).find(|step| step.info().task != Task::Transformation) {
-            let problem =
-                format!("Pipeline: {} is not a transformer, and only the last step may be a model", step.name());
+            let problem = format!("Pipeline: {} is not a transformer; only the last step may be a model", step.name());
             return Err(Error::Unsupported(problem));
         }
         // Steps inside a step in one form, however they were typed.
@@ -236,7 +235,8 @@ impl Pipeline {
         let x = owned.as_ref().map_or(batch.x, OwnedX::x);
         let fit = last.fit(&lend(x, &batch, &features, true)?, ctx)?;
         model.steps.push(Step { name: last.name().into(), model: fit.model, missing: last.info().missing });
-        let log = FitLog { notes: notes.into_iter().chain(fit.log.notes.clone()).collect(), ..fit.log };
+        let mut log = fit.log;
+        log.notes.splice(0..0, notes);
         Ok(Fit { model, log, rows: fit.rows })
     }
 
@@ -313,7 +313,7 @@ impl AnyEstimator for Pipeline {
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-        Err(Error::Unsupported("Pipeline cannot go on from an earlier fit".into()))
+        Err(Error::Unsupported("Pipeline cannot continue an earlier fit".into()))
     }
 }
 
@@ -632,11 +632,11 @@ impl AnyEstimator for ColumnTransformer {
             }
             rows.push(("transform", (&all).into()));
         }
-        Ok(Fit { model: Box::new(model), log: FitLog { passes: 1, notes, ..FitLog::default() }, rows })
+        Ok(Fit { model: Box::new(model), log: FitLog::default().with_notes(notes), rows })
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-        Err(Error::Unsupported("ColumnTransformer cannot go on from an earlier fit".into()))
+        Err(Error::Unsupported("ColumnTransformer cannot continue an earlier fit".into()))
     }
 }
 
@@ -651,7 +651,7 @@ impl ColumnModel {
             let model = bytes.map(|bytes| PipelineModel::load(&bytes)).transpose()?;
             let fits = model.as_ref().is_none_or(|model| model.cols == columns.len());
             if columns.iter().any(|&j| j >= cols) || !fits {
-                return Err(Error::Data("the stored ColumnTransformer does not fit together".into()));
+                return Err(Error::Data("the stored ColumnTransformer is inconsistent".into()));
             }
             Ok((columns, model))
         };

@@ -255,7 +255,7 @@ fn boosting_learns_each_loss_and_keeps_its_constraints() {
         ..Default::default()
     };
     let fit = stopped.fit(&data, &ctx()).unwrap();
-    assert_eq!(fit.log.stop, ermine::Stop::EarlyStopping);
+    assert_eq!(fit.log.stop(), ermine::Stop::Halted(ermine::Halt::EarlyStopping));
     assert!(fit.model.trees.len() < 1000 && fit.model.validation_loss.len() == fit.model.trees.len() + 1);
 }
 

@@ -8,8 +8,8 @@ use crate::{
 use ermine::{Ctx, FitLog, X};
 use ermine_app::{
     Fitted, file,
+    store::writer::{Content, Output as Place},
     table::{Category, Column, Kind, MISSING, Table, Text},
-    writer::{Content, Output as Place},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use std::path::PathBuf;

@@ -93,7 +93,8 @@ pub fn members(model: &dyn AnyModel) -> PyResult<Option<Vec<(Model, Vec<u32>)>>>
         let model = (member.entry.load)(&member.model.to_bytes()).map_err(|error| crate::failure(error, None))?;
         Ok(Model { entry: member.entry, model })
     };
-    let all = |members: &[Member]| members.iter().map(|member| Ok((copy(member)?, vec![]))).collect::<PyResult<Vec<_>>>();
+    let all =
+        |members: &[Member]| members.iter().map(|member| Ok((copy(member)?, vec![]))).collect::<PyResult<Vec<_>>>();
     let any = model.as_any();
     if let Some(model) = any.downcast_ref::<AdaBoostModel>() {
         all(&model.members).map(Some)

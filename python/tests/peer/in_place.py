@@ -54,7 +54,7 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(session):
     counted = {node: found for node, found in results.items() if found[1] and found[0] != "skipped"}
     tests = {
-        node.split("sklearn/")[-1]: {"passed": outcome == "passed", "classes": names, "why": reasons.get(node, "")}
+        node.split("::", 1)[-1]: {"passed": outcome == "passed", "classes": names, "why": reasons.get(node, "")}
         for node, (outcome, names) in counted.items()
     }
     with open(os.environ["RESULT"], "w") as file:

@@ -35,8 +35,14 @@ feature_selection.tests.test_rfe feature_selection.tests.test_feature_select imp
 preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
 """.split()
 
-# Modules that take longest stay for the whole suite.
-SLOW = set()
+# Modules that take a minute or more by themselves stay for the whole suite.
+SLOW = {
+    "cluster.tests.test_k_means", "decomposition.tests.test_pca", "ensemble._hist_gradient_boosting.tests.test_gradient_boosting",
+    "ensemble.tests.test_bagging", "ensemble.tests.test_forest", "feature_extraction.tests.test_text",
+    "linear_model._glm.tests.test_glm", "linear_model.tests.test_coordinate_descent", "linear_model.tests.test_logistic",
+    "linear_model.tests.test_ridge", "linear_model.tests.test_sgd", "mixture.tests.test_gaussian_mixture", "neighbors.tests.test_neighbors",
+    "neural_network.tests.test_mlp", "preprocessing.tests.test_encoders", "tree.tests.test_tree",
+}  # fmt: skip
 
 
 def known_failures():
@@ -52,10 +58,11 @@ def run(module, seconds):
     """Outcomes of the tests of one module; None when its process died."""
     with tempfile.TemporaryDirectory() as place:
         result = Path(place) / "result.json"
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "in_place", "-p", "no:cacheprovider", "--timeout", "60"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "in_place", "-p", "no:cacheprovider", "--timeout", "120"]
         command += ["--continue-on-collection-errors", "--tb=line", "-c", os.devnull, "--pyargs", f"sklearn.{module}"]
         path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {**os.environ, "PYTHONPATH": path, "RESULT": str(result), "SKLEARN_RUN_FLOAT32_TESTS": "0"}
+        # Two modules at a time, each on its own core.
+        environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path, "RESULT": str(result), "SKLEARN_RUN_FLOAT32_TESTS": "0"}
         started = time.time()
         try:
             subprocess.run(command, env=environment, capture_output=True, timeout=seconds, cwd=place)
@@ -81,7 +88,7 @@ def main():
                 dead.append(module)
                 print(f"{module}: no result", flush=True)
                 continue
-            tests.update(found)
+            tests.update({f"{module}::{name}": test for name, test in found.items()})
             passed = sum(test["passed"] for test in found.values())
             print(f"{module}: {passed} of {len(found)}, {seconds:.0f} s", flush=True)
             for test in found.values():

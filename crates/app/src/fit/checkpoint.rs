@@ -68,7 +68,7 @@ impl CheckpointFile {
                     return Err(Error::format(
                         path,
                         None,
-                        format!("a checkpoint of another run: {of}, and this is {run}"),
+                        format!("a checkpoint of another run: {of}, but this is {run}"),
                     )
                     .hint("delete it to start again, or give another file"));
                 }

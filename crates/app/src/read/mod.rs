@@ -145,7 +145,7 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
     let path = path.as_ref();
     if options.labels.is_some() || idx::is_idx(path)? {
         return Err(Error::Unsupported("images with labels are read whole, not from disk".into())
-            .hint("give more with --memory"));
+            .hint("allow more with --memory"));
     }
     if is_parquet(path)? { parquet::scan(path, options) } else { csv::scan(path, options) }
 }
@@ -168,15 +168,15 @@ pub fn decoded_bytes(path: impl AsRef<Path>, options: &ReadOptions, enough: u64)
 
 /// What a file that is larger than it may be is refused with.
 pub(crate) fn too_large(path: &Path, needed: u64, memory: u64) -> Error {
-    let problem = format!("it takes {needed} bytes in memory or more, and {memory} are allowed");
-    Error::format(path, None, problem).hint("give more with --memory")
+    let problem = format!("it needs at least {needed} bytes of memory, but only {memory} are allowed");
+    Error::format(path, None, problem).hint("allow more with --memory")
 }
 
 /// Whether there is memory for so many bytes at all: an allocation that fails would end the process.
 pub(crate) fn check_room(path: &Path, bytes: usize) -> Result<()> {
     match Vec::<u8>::new().try_reserve_exact(bytes) {
         Ok(()) => Ok(()),
-        Err(_) => Err(Error::format(path, None, format!("it takes {bytes} bytes, more memory than there is"))),
+        Err(_) => Err(Error::format(path, None, format!("it takes {bytes} bytes, more memory than is available"))),
     }
 }
 

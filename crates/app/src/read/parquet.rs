@@ -803,7 +803,7 @@ fn extend_values(
         ColumnReader::FloatColumnReader(reader) => each(all, reader, rows, |&value| f64::from(value)),
         ColumnReader::DoubleColumnReader(reader) => each(all, reader, rows, |&value| value),
         ColumnReader::ByteArrayColumnReader(reader) => {
-            let Meaning::Decimal(scale) = meaning else { return Err("strings are no numbers".into()) };
+            let Meaning::Decimal(scale) = meaning else { return Err("strings are not numbers".into()) };
             each(all, reader, rows, |value| big_integer(value.data()) / scale)
         }
         ColumnReader::FixedLenByteArrayColumnReader(reader) => match meaning {
@@ -813,7 +813,7 @@ fn extend_values(
                 _ => f64::NAN,
             }),
         },
-        ColumnReader::BoolColumnReader(_) => Err("truth values are no numbers".into()),
+        ColumnReader::BoolColumnReader(_) => Err("booleans are not numbers".into()),
     }
 }
 

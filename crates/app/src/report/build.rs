@@ -10,7 +10,7 @@ use crate::{
     run::Job,
     store::{Fitted, Header},
 };
-use ermine::{Certificate, Numbers, Result, Value};
+use ermine::{Numbers, Result, Value};
 use std::collections::BTreeMap;
 
 /// Rows at each step of a run.
@@ -71,13 +71,13 @@ impl Report {
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
         if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
-            notes.push(format!("the time limit left out: {}", first_few(&found.cuts)));
+            notes.push(format!("not finished within the budget: {}", first_few(&found.cuts)));
         }
         let names = fitted.prepared_names();
         notes.extend(log.notes.iter().map(|note| ermine::core::log::name_columns(note, &names)));
         notes.extend(worries(&fitted));
         if let (Some(tested), Some(found)) = (&tested, &comparison) {
-            notes.extend(judge::no_better_than_guessing(tested, found.metric));
+            notes.extend(judge::no_better_than_baseline(tested, found.metric));
         }
         let report = Report {
             data: DataReport {
@@ -152,15 +152,12 @@ fn drivers(fitted: &Fitted) -> Vec<Driver> {
 /// What the log says that a user should hear.
 fn worries(fitted: &Fitted) -> Vec<String> {
     let mut notes = Vec::new();
-    if !fitted.log.converged() {
-        let left = match &fitted.log.certificate {
-            Certificate::None => String::new(),
-            certificate => format!(" ({certificate})"),
+    if fitted.log.unfinished() {
+        let more = match fitted.log.stop() {
+            ermine::Stop::Halted(ermine::Halt::MaxIter) => "; allow more with --max-iter",
+            _ => "",
         };
-        notes.push(format!(
-            "the fit did not converge in {} passes{left}; allow more with --max-iter",
-            fitted.log.passes
-        ));
+        notes.push(format!("the fit did not meet its tolerance: {}{more}", fitted.log));
     }
     notes
 }

@@ -39,11 +39,7 @@ fn base64(bytes: &[u8]) -> String {
 pub fn page(report: &Report, command: &[String]) -> String {
     let mut data = serde_json::to_value(report).unwrap_or(Value::Null);
     if let Value::Object(data) = &mut data {
-        let passes = match report.log.passes {
-            0 | 1 => report.log.stop.to_string(),
-            passes => format!("{} after {passes} passes", report.log.stop),
-        };
-        data.insert("certificate".into(), format!("{passes}; certificate: {}", report.log.certificate).into());
+        data.insert("certificate".into(), report.log.to_string().into());
         data.insert("command".into(), shell(command).into());
     }
     // Inside a script element only its end tag has a meaning.

@@ -96,10 +96,10 @@ impl Output {
             let file = File::open(at).map_err(|error| output.failed(&error))?;
             file.take(4096).read_to_end(&mut head).map_err(|error| output.failed(&error))?;
             if !content.begins(&head) {
-                return Err(output.refused(format!("there is a file already, and it is not {}", content.noun())));
+                return Err(output.refused(format!("the file exists, and it is not {}", content.noun())));
             }
             if about.permissions().readonly() {
-                return Err(output.refused("the file that is there is read-only".into()));
+                return Err(output.refused("the existing file is read-only".into()));
             }
             OpenOptions::new().write(true).open(at).map_err(|error| output.failed(&error))?;
         }
@@ -166,7 +166,7 @@ fn place(path: &Path) -> Result<Place> {
     }
     let mut at = path.to_path_buf();
     for _ in 0..40 {
-        let name = at.file_name().ok_or_else(|| failed(io::Error::other("it names no file")))?;
+        let name = at.file_name().ok_or_else(|| failed(io::Error::other("it is not a file name")))?;
         let folder = fs::canonicalize(folder(&at)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => failed(io::Error::new(error.kind(), "there is no such folder")),
             _ => failed(error),
@@ -181,7 +181,7 @@ fn place(path: &Path) -> Result<Place> {
             Err(_) => return Ok(Place::File(here)),
         }
     }
-    Err(failed(io::Error::other("its links lead in a circle")))
+    Err(failed(io::Error::other("its symbolic links form a loop")))
 }
 
 fn folder(path: &Path) -> &Path {

@@ -11,7 +11,7 @@
 //! Not a global optimum: several starts are tried and the best is kept.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Stop, Task,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
     X,
     core::{
         Batch, Reduce, Sweep, choice,
@@ -57,17 +57,17 @@ impl Starts {
 }
 
 params! {
-    /// Groups rows around k centres. Give the array `init` to start from centres of your own.
+    /// Groups rows around k centres. Pass an array as `init` to start from your own centres.
     pub struct KMeans {
-        /// How many clusters.
+        /// Number of clusters.
         n_clusters: usize = 8, at_least(1.0), log(2.0, 64.0);
-        /// How the first centres are chosen, unless they are given as an array.
+        /// How the initial centres are chosen, unless they are given as an array.
         init: Init = Init::PlusPlus;
-        /// How many starts; the best result is kept.
+        /// Number of starts; the best result is kept.
         n_init: Starts = Starts::Auto;
-        /// Most passes of one start.
+        /// Maximum number of iterations of one start.
         max_iter: usize = 300, at_least(1.0);
-        /// Stop when the squared move of all centres is below this share of the mean variance of the columns.
+        /// Stop when the centres move by less than this, squared and relative to the mean variance of the columns.
         tol: f64 = 1e-4, at_least(0.0);
     }
 }
@@ -142,15 +142,14 @@ struct Run {
     inertia: f64,
     labels: Vec<i64>,
     path: Vec<f64>,
-    stop: Stop,
+    halt: Halt,
     notes: Vec<String>,
 }
 
 impl Run {
     fn into_fit(self, mean: Vec<f64>) -> Fit<KMeansModel> {
         let certificate = FitLog::monotone(&self.path);
-        let log =
-            FitLog { passes: self.path.len(), stop: self.stop, objective: self.path, certificate, notes: self.notes };
+        let log = FitLog::ended(self.path.len(), self.path, self.halt, certificate).with_notes(self.notes);
         let mut fit = Fit::new(KMeansModel { centres: self.centres, inertia: self.inertia, mean }, log);
         fit.rows.push(("labels_", self.labels.into()));
         fit
@@ -164,7 +163,7 @@ impl Problem<'_> {
         let mean_variance = (0..centres.cols).map(|j| self.moments.variance(j)).sum::<f64>() / centres.cols as f64;
         let tolerance = self.params.tol * mean_variance;
         let (mut path, mut notes) = (Vec::new(), Vec::new());
-        let mut stop = Stop::MaxIter;
+        let mut halt = Halt::MaxIter;
         let mut moves = Moves::default();
         for pass in 0..self.params.max_iter {
             let assign = Assign::new(&centres, &self.moments.mean, moves);
@@ -191,7 +190,7 @@ impl Problem<'_> {
             moves = Moves::between(&centres, &next);
             centres = next;
             if sums.changed == 0 || shift <= tolerance {
-                stop = Stop::Converged;
+                halt = Halt::Settled;
                 break;
             }
         }
@@ -199,7 +198,7 @@ impl Problem<'_> {
         let last = sweep(ctx, self.data, &Assign::new(&centres, &self.moments.mean, moves), &mut cells)?;
         path.push(last.inertia);
         let labels = cells.into_iter().map(|cell| i64::from(cell.label)).collect();
-        Ok(Run { centres, inertia: last.inertia, labels, path, stop, notes })
+        Ok(Run { centres, inertia: last.inertia, labels, path, halt, notes })
     }
 
     fn first_centres(&self, ctx: &Ctx, start: u64) -> Result<Matrix> {

@@ -11,9 +11,9 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Projects onto the leading singular vectors without centring; for sparse rows such as word counts.
+    /// Projects onto the leading singular vectors without centring; suits sparse rows such as word counts.
     pub struct TruncatedSVD {
-        /// How many components.
+        /// Number of components.
         n_components: usize = 2, at_least(1.0), log(2.0, 200.0);
     }
 }
@@ -49,9 +49,9 @@ impl Estimator for TruncatedSVD {
             .collect();
         let total = moments.scatter.iter().sum::<f64>() / moments.weight;
         let singular = (0..k).map(|a| square(a).sqrt()).collect();
-        let mut log = FitLog { passes: spectrum.passes + 1, ..FitLog::exact(Default::default()) };
+        let mut log = FitLog::default();
         log.objective.push((spectrum.total - spectrum.squares.iter().take(k).sum::<f64>()).max(0.0) / moments.weight);
-        log.notes.push(format!("by {}", spectrum.method));
+        log.notes.push(format!("by {}, {} passes", spectrum.method, spectrum.passes + 1));
         Ok(Fit::new(TruncatedSVDModel { components, explained, singular, total }, log))
     }
 }

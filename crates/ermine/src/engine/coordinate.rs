@@ -5,7 +5,9 @@
 //! ```
 //!
 //! Method. Only a working set of columns is solved for at a time, on its own small G, where a coordinate costs a row of that
-//! matrix whatever the number of rows; Anderson's extrapolation cuts the number of sweeps (Bertrand and Massias 2021). Between
+//! matrix whatever the number of rows; Anderson's extrapolation cuts the number of sweeps (Bertrand and Massias 2021). Columns that are
+//! nearly dependent would take sweeps without end, so sweeps alternate with Newton steps on the support, each with an exact search
+//! along the kinks that it crosses (as in the feature-sign search of Lee, Battle, Raina and Ng 2007). Between
 //! working sets one pass gives the correlation of every column with the residual, and with it the duality gap and a ball
 //! that holds the dual solution: columns that the ball proves to be zero are dropped (gap-safe screening: Ndiaye, Fercoq,
 //! Gramfort and Salmon 2017), and the working set grows by those nearest to entering (Massias, Gramfort and Salmon 2018).
@@ -16,7 +18,7 @@
 //! k columns O(n k^2).
 
 use crate::{
-    Ctx, Matrix, Result, Source,
+    Bound, Ctx, Halt, Matrix, Result, Source,
     core::{
         Batch, Reduce,
         data::Row,
@@ -41,20 +43,22 @@ pub struct Quadratic<'a> {
 /// How many iterates are combined.
 const ANDERSON: usize = 5;
 
+/// So many combinations without settled signs are too many.
+const CRAWL: usize = 6;
+
 impl Quadratic<'_> {
-    /// Sweeps until one lowers the objective by less than `enough`, at most `sweeps` times; returns the sweeps made.
+    /// Sweeps and leaps until neither lowers the objective by more than `enough`, at most `sweeps` times; returns the sweeps made.
     pub fn descend(&self, w: &mut [f64], enough: f64, sweeps: usize) -> usize {
-        let n = w.len();
         let mut slope = self.slope(w);
         let mut history: Vec<Vec<f64>> = vec![w.to_vec()];
-        let (mut signs, mut leapt) = (self.signs(w), false);
+        let (mut signs, mut crawled) = (self.signs(w), 0);
         for sweep in 1..=sweeps {
             let fall = self.sweep(w, &mut slope);
-            if fall <= enough {
-                return sweep;
-            }
-            history.push(w.to_vec());
-            if history.len() == ANDERSON + 1 {
+            if fall > enough {
+                history.push(w.to_vec());
+                if history.len() <= ANDERSON {
+                    continue;
+                }
                 if let Some(jump) = extrapolate(&history, self.positive) {
                     let jumped = self.slope(&jump);
                     if self.value(&jump, &jumped) < self.value(w, &slope) {
@@ -62,28 +66,24 @@ impl Quadratic<'_> {
                         slope = jumped;
                     }
                 }
-                // Signs that have settled are most likely those of the solution, and then it is that of a linear system: near
-                // dependent columns would take sweeps without end.
-                let now = self.signs(w);
-                if now != signs {
-                    (signs, leapt) = (now, false);
-                } else if !leapt {
-                    leapt = true;
-                    if let Some(leap) = self.leap(w, &signs) {
-                        let leapt = self.slope(&leap);
-                        if self.value(&leap, &leapt) < self.value(w, &slope) {
-                            w.copy_from_slice(&leap);
-                            slope = leapt;
-                        }
-                    }
+                crawled += 1;
+            }
+            // Signs that have settled are most likely those of the solution, and then it is that of a linear system; where
+            // they do not settle for long, it is the dependence of columns that keeps them from it.
+            let now = self.signs(w);
+            let settled = now == signs;
+            if fall <= enough || settled || crawled >= CRAWL {
+                crawled = 0;
+                let leapt = self.leap(w, &mut slope);
+                if fall <= enough && leapt <= enough {
+                    return sweep;
                 }
-                history.clear();
-                history.push(w.to_vec());
             }
+            signs = self.signs(w);
             // Rounding of many updates does not pile up.
-            if sweep % 50 == 0 && n > 0 {
-                slope = self.slope(w);
-            }
+            slope = self.slope(w);
+            history.clear();
+            history.push(w.to_vec());
         }
         sweeps
     }
@@ -92,27 +92,90 @@ impl Quadratic<'_> {
         w.iter().map(|w| (*w > 0.0) as i8 - (*w < 0.0) as i8).collect()
     }
 
-    /// The minimum among all w with these signs, if it keeps them: `(G + l2 I) w = c - l1 sign` on the support.
-    fn leap(&self, w: &[f64], signs: &[i8]) -> Option<Vec<f64>> {
-        let support: Vec<usize> = (0..w.len()).filter(|&j| signs[j] != 0 && self.gram[(j, j)] > 0.0).collect();
+    /// Newton steps on the support, `(G + l2 I) d = c - G w - l2 w - l1 sign`, each to the least point along its direction, until one
+    /// crosses no kink; returns by how much the objective fell.
+    fn leap(&self, w: &mut [f64], slope: &mut Vec<f64>) -> f64 {
+        let start = self.value(w, slope);
+        // A step costs the cube of the support, so that large ones take turns with sweeps.
+        let most = (20_000_000_000.0 / (w.iter().filter(|w| **w != 0.0).count() as f64).powi(3)).clamp(1.0, 100.0);
+        for _ in 0..most as usize {
+            let support: Vec<usize> = (0..w.len()).filter(|&j| w[j] != 0.0 && self.gram[(j, j)] > 0.0).collect();
+            let Some(direction) = self.newton(w, slope, &support) else { break };
+            let crossed = self.along(w, slope, &support, &direction);
+            if !crossed {
+                break;
+            }
+        }
+        start - self.value(w, slope)
+    }
+
+    /// The step to the minimum among all w with these signs; damped if columns of the support depend on each other.
+    fn newton(&self, w: &[f64], slope: &[f64], support: &[usize]) -> Option<Vec<f64>> {
         let k = support.len();
         let root: Vec<f64> = support.iter().map(|&j| (self.gram[(j, j)] + self.l2).sqrt()).collect();
-        let ridge = |a: usize, b: usize| if a == b { self.l2 } else { 0.0 };
-        let scaled =
-            Matrix::from_fn(k, k, |a, b| (self.gram[(support[a], support[b])] + ridge(a, b)) / (root[a] * root[b]));
-        let mut right: Vec<f64> = (0..k)
-            .map(|a| (self.linear[support[a]] - self.l1[support[a]] * f64::from(signs[support[a]])) / root[a])
-            .collect();
-        linalg::Cholesky::new(&scaled)?.solve(&mut right, 1);
-        let mut leap = vec![0.0; w.len()];
-        for a in 0..k {
-            let value = right[a] / root[a];
-            if !(value * f64::from(signs[support[a]]) > 0.0) {
-                return None;
+        let own = |a: usize, b: usize, ridge: f64| if a == b { self.l2 / (root[a] * root[b]) + ridge } else { 0.0 };
+        let mut ridge = 0.0;
+        while ridge < 1e-3 && k > 0 {
+            let scaled = Matrix::from_fn(k, k, |a, b| {
+                self.gram[(support[a], support[b])] / (root[a] * root[b]) + own(a, b, ridge)
+            });
+            if let Some(factor) = linalg::Cholesky::new(&scaled) {
+                let mut step: Vec<f64> = support
+                    .iter()
+                    .zip(&root)
+                    .map(|(&j, root)| (slope[j] - self.l2 * w[j] - self.l1[j] * w[j].signum()) / root)
+                    .collect();
+                factor.solve(&mut step, 1);
+                step.iter_mut().zip(&root).for_each(|(d, root)| *d /= root);
+                return step.iter().all(|d| d.is_finite()).then_some(step);
             }
-            leap[support[a]] = value;
+            ridge = f64::max(1e-14, 30.0 * ridge);
         }
-        Some(leap)
+        None
+    }
+
+    /// Moves to the least point along a direction on the support, kink by kink; whether a coordinate met zero.
+    fn along(&self, w: &mut [f64], slope: &mut Vec<f64>, support: &[usize], direction: &[f64]) -> bool {
+        // G d on all coordinates.
+        let mut turned = vec![0.0; w.len()];
+        for (&j, &d) in support.iter().zip(direction) {
+            kernel::add_scaled(d, self.gram.row(j), &mut turned);
+        }
+        let (mut falls, mut bend) = (0.0, 0.0);
+        for (&j, &d) in support.iter().zip(direction) {
+            falls += d * (slope[j] - self.l2 * w[j] - self.l1[j] * w[j].signum());
+            bend += d * (turned[j] + self.l2 * d);
+        }
+        let mut kinks: Vec<(f64, usize)> = (0..support.len())
+            .filter(|&a| w[support[a]] * direction[a] < 0.0)
+            .map(|a| (-w[support[a]] / direction[a], a))
+            .collect();
+        kinks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        // The derivative is -falls + t bend, and rises by 2 l1 |d| at each kink.
+        let (mut length, mut at_kink) = (0.0, None);
+        let mut crossed = 0;
+        for &(t, a) in &kinks {
+            if falls <= t * bend {
+                break;
+            }
+            (length, at_kink) = (t, Some(a));
+            crossed += 1;
+            falls -= 2.0 * self.l1[support[a]] * direction[a].abs();
+            if self.positive {
+                falls = f64::NEG_INFINITY;
+            }
+        }
+        if falls > length * bend && bend > 0.0 {
+            (length, at_kink) = (falls / bend, None);
+        }
+        if !(length > 0.0) || !length.is_finite() {
+            return false;
+        }
+        for (a, (&j, &d)) in support.iter().zip(direction).enumerate() {
+            w[j] = if at_kink == Some(a) { 0.0 } else { w[j] + length * d };
+        }
+        *slope = self.slope(w);
+        crossed > 0
     }
 
     /// c - G w
@@ -569,11 +632,12 @@ pub struct Penalty {
 }
 
 pub struct Solved {
-    /// Primal minus dual objective.
-    pub gap: f64,
+    /// On the objective.
+    pub bound: Bound,
     /// Working sets that were solved.
     pub passes: usize,
-    pub converged: bool,
+    /// What ended it, if not the bound.
+    pub halt: Halt,
     /// The objective after each working set.
     pub path: Vec<f64>,
 }
@@ -586,12 +650,12 @@ pub fn strongest(columns: &dyn Columns, positive: bool) -> f64 {
 /// Below this many columns a working set is all of them.
 const SMALL: usize = 64;
 
-/// From `w` to within `tolerance` (of the objective) of the minimum.
+/// From `w` to where the duality gap is within `tol` of the objective.
 pub fn solve(
     columns: &mut dyn Columns,
     penalty: Penalty,
     w: &mut [f64],
-    tolerance: f64,
+    tol: f64,
     max_iter: usize,
     ctx: &Ctx,
 ) -> Result<Solved> {
@@ -603,8 +667,9 @@ pub fn solve(
     (0..p).filter(|&j| !alive[j]).for_each(|j| w[j] = 0.0);
     let mut set_size = 0;
     let mut tighten = 0.1;
-    let mut solved = Solved { gap: f64::INFINITY, passes: 0, converged: false, path: Vec::new() };
-    let mut best_gap = f64::INFINITY;
+    let mut path: Vec<f64> = Vec::new();
+    let (mut best_dual, mut best_gap) = (f64::NEG_INFINITY, f64::INFINITY);
+    let mut stalled = 0;
     loop {
         ctx.check()?;
         let (q, squares) = columns.correlations(w)?;
@@ -613,27 +678,43 @@ pub fn solve(
         let norm = (0..p)
             .filter(|&j| alive[j])
             .fold(0.0, |top: f64, j| top.max(if positive { touching(j) } else { touching(j).abs() }));
-        let shrink = if norm > l1 { l1 / norm } else { 1.0 };
         let (sum, squares_w) = (w.iter().map(|w| w.abs()).sum::<f64>(), kernel::dot(w, w));
         let primal = 0.5 * squares + l1 * sum + 0.5 * l2 * squares_w;
         let fitted = yy - kernel::dot(w, &linear);
+        // The longest multiple that is feasible, or less where the dual is higher.
+        let longest = if norm > l1 { l1 / norm } else { f64::INFINITY };
+        let shrink = (fitted / (squares + l2 * squares_w)).clamp(0.0, longest.max(0.0)).min(longest);
+        let shrink = if shrink.is_finite() { shrink } else { 1.0 };
         let dual = shrink * fitted - 0.5 * shrink * shrink * (squares + l2 * squares_w);
-        solved.gap = (primal - dual).max(0.0);
-        solved.path.push(primal);
-        solved.converged = solved.gap <= tolerance;
-        if solved.converged || solved.passes >= max_iter {
-            return Ok(solved);
+        // Dual points stay feasible whatever w becomes: the best so far counts.
+        best_dual = best_dual.max(dual);
+        let mut gap = primal - best_dual;
+        if l2 > 0.0 {
+            let least = |j: usize| match w[j] {
+                0.0 if positive => (touching(j) - l1).max(0.0),
+                0.0 => (touching(j).abs() - l1).max(0.0),
+                w => touching(j) - l1 * w.signum(),
+            };
+            gap = gap.min((0..p).filter(|&j| alive[j]).map(|j| least(j).powi(2)).sum::<f64>() / (2.0 * l2));
         }
-        // A gap that no longer shrinks is the floor of rounding, unless the inner solves were too loose.
-        if solved.gap >= 0.5 * best_gap {
-            if tighten < 1e-9 {
-                return Ok(solved);
-            }
-            tighten *= 1e-2;
+        let bound = Bound::new(gap, tol, primal, yy);
+        let fell = path.last().is_none_or(|last| primal < last - 1e-15 * yy);
+        let passes = path.len();
+        path.push(primal);
+        if bound.holds() || passes >= max_iter {
+            return Ok(Solved { bound, passes, halt: Halt::MaxIter, path });
         }
-        best_gap = best_gap.min(solved.gap);
+        // A gap that no longer shrinks is the floor of rounding, unless the inner solves were too loose or the set too small.
+        if bound.gap >= 0.5 * best_gap {
+            tighten = f64::max(tighten * 1e-2, 1e-12);
+        }
+        stalled = if fell || bound.gap < 0.9 * best_gap || tighten > 1e-10 { 0 } else { stalled + 1 };
+        if stalled > 3 {
+            return Ok(Solved { bound, passes, halt: Halt::Rounding, path });
+        }
+        best_gap = best_gap.min(bound.gap);
 
-        let radius = (2.0 * solved.gap).sqrt();
+        let radius = (2.0 * (primal - dual).max(0.0)).sqrt();
         let mut near: Vec<(f64, usize)> = Vec::new();
         for j in 0..p {
             if !alive[j] {
@@ -667,10 +748,9 @@ pub fn solve(
         let inner: Vec<f64> = set.iter().map(|&j| linear[j]).collect();
         let problem = Quadratic { gram: &gram, linear: &inner, l1: &vec![l1; set.len()], l2, positive };
         let mut part: Vec<f64> = set.iter().map(|&j| w[j]).collect();
-        let enough = (tighten * tolerance.min(solved.gap) * 0.1).max(yy * 1e-18);
+        let enough = (tighten * bound.tolerance.min(bound.gap) * 0.1).max(yy * 1e-18);
         problem.descend(&mut part, enough, 20_000);
         set.iter().zip(&part).for_each(|(&j, &value)| w[j] = value);
-        solved.passes += 1;
         set_size *= 2;
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Each step touches one row (or column): O(stored values) a pass. The constant column makes the intercept part of the penalty.
 
-use crate::{Ctx, Result, Shape, Stop, X, core::rng::Stream};
+use crate::{Bound, Ctx, Halt, Result, Shape, X, core::rng::Stream};
 
 /// Rows with the constant appended to each, their costs and what they are to become.
 pub struct Rows<'a> {
@@ -25,11 +25,15 @@ pub struct Outcome {
     /// The appended column's weight last.
     pub w: Vec<f64>,
     pub passes: usize,
-    pub stop: Stop,
-    /// Value of the primal, and of primal minus dual where there is a dual.
+    /// What ended it, if not the bound.
+    pub halt: Halt,
+    /// Value of the primal.
     pub objective: f64,
-    pub gap: Option<f64>,
+    pub bound: Bound,
 }
+
+/// Violations that are too small to be told from rounding.
+const LEAST: f64 = 1e-15;
 
 impl Rows<'_> {
     fn dot(&self, i: usize, w: &[f64]) -> f64 {
@@ -67,7 +71,19 @@ pub fn classify(ctx: &Ctx, rows: &Rows, squared: bool, tol: f64, max_iter: usize
     let mut order = all.clone();
     let mut active = order.len();
     let (mut high, mut low) = (f64::INFINITY, f64::NEG_INFINITY);
-    let (mut stop, mut passes) = (Stop::MaxIter, 0);
+    let (mut halt, mut passes, mut strict) = (Halt::MaxIter, 0, tol);
+    let prove = |w: &[f64], alpha: &[f64]| {
+        let norm2: f64 = w.iter().map(|w| w * w).sum();
+        let mut primal = 0.5 * norm2;
+        let mut dual = -0.5 * norm2;
+        for &i in &all {
+            let slack = (1.0 - rows.y[i] * rows.dot(i, w)).max(0.0);
+            primal += rows.cost[i] * if squared { slack * slack } else { slack };
+            dual += alpha[i] - 0.5 * ridge[i] * alpha[i] * alpha[i];
+        }
+        (primal, Bound::new(primal - dual, tol, primal, primal))
+    };
+    let mut proven = None;
     while passes < max_iter {
         ctx.check()?;
         let (mut top, mut bottom) = (f64::NEG_INFINITY, f64::INFINITY);
@@ -105,10 +121,15 @@ pub fn classify(ctx: &Ctx, rows: &Rows, squared: bool, tol: f64, max_iter: usize
             at += 1;
         }
         passes += 1;
-        if top - bottom <= tol {
+        if top - bottom <= strict {
             if active == all.len() {
-                stop = Stop::Converged;
-                break;
+                // No row violates the conditions by more; whether that is enough, the gap decides.
+                let (primal, bound) = prove(&w, &alpha);
+                if bound.holds() || strict < LEAST {
+                    (proven, halt) = (Some((primal, bound)), Halt::Rounding);
+                    break;
+                }
+                strict *= 0.1;
             }
             // Converged on what was left: look at everything once more.
             active = all.len();
@@ -118,15 +139,8 @@ pub fn classify(ctx: &Ctx, rows: &Rows, squared: bool, tol: f64, max_iter: usize
         high = if top <= 0.0 { f64::INFINITY } else { top };
         low = if bottom >= 0.0 { f64::NEG_INFINITY } else { bottom };
     }
-    let norm2: f64 = w.iter().map(|w| w * w).sum();
-    let mut primal = 0.5 * norm2;
-    let mut dual = -0.5 * norm2;
-    for &i in &all {
-        let slack = (1.0 - rows.y[i] * rows.dot(i, &w)).max(0.0);
-        primal += rows.cost[i] * if squared { slack * slack } else { slack };
-        dual += alpha[i] - 0.5 * ridge[i] * alpha[i] * alpha[i];
-    }
-    Ok(Outcome { w, passes, stop, objective: primal, gap: Some(primal - dual) })
+    let (objective, bound) = proven.unwrap_or_else(|| prove(&w, &alpha));
+    Ok(Outcome { w, passes, halt, objective, bound })
 }
 
 pub fn regress(
@@ -145,7 +159,18 @@ pub fn regress(
     let norms = rows.norms();
     let all = rows.counting();
     let mut order = all.clone();
-    let (mut stop, mut passes, mut first) = (Stop::MaxIter, 0, None);
+    let (mut halt, mut passes, mut first, mut strict) = (Halt::MaxIter, 0, None, tol);
+    let prove = |w: &[f64], beta: &[f64]| {
+        let norm2: f64 = w.iter().map(|w| w * w).sum();
+        let (mut primal, mut dual) = (0.5 * norm2, -0.5 * norm2);
+        for &i in &all {
+            let slack = ((rows.dot(i, w) - rows.y[i]).abs() - epsilon).max(0.0);
+            primal += rows.cost[i] * if squared { slack * slack } else { slack };
+            dual += rows.y[i] * beta[i] - epsilon * beta[i].abs() - 0.5 * ridge[i] * beta[i] * beta[i];
+        }
+        (primal, Bound::new(primal - dual, tol, primal, primal))
+    };
+    let mut proven = None;
     while passes < max_iter {
         ctx.check()?;
         shuffle(rng, &mut order);
@@ -184,19 +209,17 @@ pub fn regress(
         }
         passes += 1;
         let first = *first.get_or_insert(violations);
-        if violations <= tol * first {
-            stop = Stop::Converged;
-            break;
+        if violations <= strict * first {
+            let (primal, bound) = prove(&w, &beta);
+            if bound.holds() || strict < LEAST {
+                (proven, halt) = (Some((primal, bound)), Halt::Rounding);
+                break;
+            }
+            strict *= 0.1;
         }
     }
-    let norm2: f64 = w.iter().map(|w| w * w).sum();
-    let (mut primal, mut dual) = (0.5 * norm2, -0.5 * norm2);
-    for &i in &all {
-        let slack = ((rows.dot(i, &w) - rows.y[i]).abs() - epsilon).max(0.0);
-        primal += rows.cost[i] * if squared { slack * slack } else { slack };
-        dual += rows.y[i] * beta[i] - epsilon * beta[i].abs() - 0.5 * ridge[i] * beta[i] * beta[i];
-    }
-    Ok(Outcome { w, passes, stop, objective: primal, gap: Some(primal - dual) })
+    let (objective, bound) = proven.unwrap_or_else(|| prove(&w, &beta));
+    Ok(Outcome { w, passes, halt, objective, bound })
 }
 
 pub fn sparse_weights(ctx: &Ctx, rows: &Rows, tol: f64, max_iter: usize, rng: &mut Stream) -> Result<Outcome> {
@@ -217,7 +240,23 @@ pub fn sparse_weights(ctx: &Ctx, rows: &Rows, tol: f64, max_iter: usize, rng: &m
     // 1 - y_i w.x_i
     let mut slack = vec![1.0; n];
     let mut order: Vec<usize> = (0..=p).filter(|&j| !columns[j].is_empty()).collect();
-    let (mut stop, mut passes, mut first) = (Stop::MaxIter, 0, None);
+    let (mut halt, mut passes, mut first, mut strict) = (Halt::MaxIter, 0, None, tol);
+    let counting = rows.counting();
+    // With v the least sub-gradient, objective - optimum <= v.(w - w*), and ||w*||_1 is at most the objective.
+    let prove = |w: &[f64], slack: &[f64]| {
+        let loss: f64 = counting.iter().map(|&i| rows.cost[i] * slack[i].max(0.0).powi(2)).sum();
+        let objective = loss + w.iter().map(|w| w.abs()).sum::<f64>();
+        let (mut along, mut most) = (0.0, 0.0f64);
+        for j in 0..=p {
+            let part = |&(i, v): &(u32, f64)| -2.0 * rows.cost[i as usize] * slack[i as usize].max(0.0) * v;
+            let slope: f64 = columns[j].iter().map(part).sum();
+            let v = if w[j] == 0.0 { (slope.abs() - 1.0).max(0.0) } else { slope + w[j].signum() };
+            along += v * w[j];
+            most = most.max(v.abs());
+        }
+        (objective, Bound::new(along + most * objective, tol, objective, objective))
+    };
+    let mut proven = None;
     while passes < max_iter {
         ctx.check()?;
         shuffle(rng, &mut order);
@@ -270,14 +309,17 @@ pub fn sparse_weights(ctx: &Ctx, rows: &Rows, tol: f64, max_iter: usize, rng: &m
         }
         passes += 1;
         let first = *first.get_or_insert(violations);
-        if violations <= tol * first {
-            stop = Stop::Converged;
-            break;
+        if violations <= strict * first {
+            let (primal, bound) = prove(&w, &slack);
+            if bound.holds() || strict < LEAST {
+                (proven, halt) = (Some((primal, bound)), Halt::Rounding);
+                break;
+            }
+            strict *= 0.1;
         }
     }
-    let loss: f64 = rows.counting().iter().map(|&i| rows.cost[i] * slack[i].max(0.0).powi(2)).sum();
-    let objective = loss + w.iter().map(|w| w.abs()).sum::<f64>();
-    Ok(Outcome { w, passes, stop, objective, gap: None })
+    let (objective, bound) = proven.unwrap_or_else(|| prove(&w, &slack));
+    Ok(Outcome { w, passes, halt, objective, bound })
 }
 
 /// Nanoseconds of a descent that goes on for a thousand passes if it may, as it often does. Rows are visited at random: once they are

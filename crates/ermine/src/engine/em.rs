@@ -6,7 +6,7 @@
 //! the log keeps the path and by how much it ever did.
 
 use crate::{
-    Ctx, FitLog, Result, Source, Stop,
+    Ctx, FitLog, Halt, Result, Source,
     core::{Reduce, ctx::Progress, reduce},
 };
 
@@ -50,7 +50,7 @@ pub fn run<M: Em>(
 ) -> Result<Outcome<M::Params>> {
     let mut params = start;
     let mut path: Vec<f64> = Vec::new();
-    let mut stop = Stop::MaxIter;
+    let mut stop = Halt::MaxIter;
     while path.len() < limits.max_iter {
         ctx.check()?;
         let stat = reduce(ctx, data, &model.expect(&params)?)?;
@@ -60,7 +60,7 @@ pub fn run<M: Em>(
         path.push(bound);
         ctx.progress(Progress { what: limits.what, step: path.len(), of: Some(limits.max_iter), value: Some(bound) });
         if gain.abs() < limits.tol {
-            stop = Stop::Converged;
+            stop = Halt::Settled;
             break;
         }
     }
@@ -72,6 +72,6 @@ pub fn run<M: Em>(
     let certificate = FitLog::monotone(&falling);
     let bound = path[path.len() - 1];
     // The objective is minimised: minus the bound.
-    let log = FitLog { passes, stop, objective: falling, certificate, notes: Vec::new() };
+    let log = FitLog::ended(passes, falling, stop, certificate);
     Ok(Outcome { params, bound, log })
 }

@@ -4,7 +4,7 @@
 //! Nocedal and Wright 2006, algorithm 7.4). The step satisfies the strong Wolfe conditions, found by bracketing and cubic
 //! interpolation (Moré and Thuente 1994 in spirit). Cost: one or two evaluations and O(20 p) a step.
 
-use crate::{Result, Stop, core::kernel::dot};
+use crate::{Halt, Result, core::kernel::dot};
 use std::collections::VecDeque;
 
 /// What the solver sees of a problem.
@@ -15,8 +15,8 @@ pub trait Objective {
 
 pub struct Options<'a> {
     pub max_iter: usize,
-    /// Stop when no component of the gradient is larger.
-    pub tolerance: f64,
+    /// Whether a point is good enough, from it, its value and its (least sub-)gradient.
+    pub met: &'a dyn Fn(&[f64], f64, &[f64]) -> bool,
     /// Inverse curvature guess of each variable: what makes badly scaled columns harmless.
     pub metric: &'a [f64],
     /// Called after each step with its number and value.
@@ -25,12 +25,17 @@ pub struct Options<'a> {
 
 pub struct Outcome {
     pub w: Vec<f64>,
-    pub gradient_norm: f64,
+    /// The (least sub-)gradient there.
+    pub gradient: Vec<f64>,
     pub path: Vec<f64>,
-    pub stop: Stop,
+    /// What ended it before the point was good enough, if anything.
+    pub halt: Option<Halt>,
 }
 
 const MEMORY: usize = 10;
+
+/// Steps in a row that may leave the value as it is.
+const STILL: usize = 5;
 
 pub fn minimise(objective: &dyn Objective, start: Vec<f64>, options: &Options) -> Result<Outcome> {
     let mut w = start;
@@ -38,10 +43,10 @@ pub fn minimise(objective: &dyn Objective, start: Vec<f64>, options: &Options) -
     let mut value = objective.evaluate(&w, &mut gradient)?;
     let mut path = vec![value];
     let mut steps: VecDeque<Step> = VecDeque::with_capacity(MEMORY);
-    let mut stop = Stop::MaxIter;
+    let (mut halt, mut still) = (Some(Halt::MaxIter), 0);
     for iteration in 0..options.max_iter {
-        if largest(&gradient) <= options.tolerance {
-            stop = Stop::Converged;
+        if (options.met)(&w, value, &gradient) {
+            halt = None;
             break;
         }
         let mut direction = descent(&gradient, &steps, options.metric);
@@ -54,7 +59,7 @@ pub fn minimise(objective: &dyn Objective, start: Vec<f64>, options: &Options) -
         }
         let Some(found) = search(objective, &w, value, slope, &direction)? else {
             if steps.is_empty() {
-                stop = Stop::NoProgress;
+                halt = Some(Halt::Rounding);
                 break;
             }
             steps.clear();
@@ -69,14 +74,20 @@ pub fn minimise(objective: &dyn Objective, start: Vec<f64>, options: &Options) -
             }
             steps.push_back(Step { change, bend, curvature });
         }
+        // A value that keeps standing still is the floor of rounding.
+        still = if found.value < value { 0 } else { still + 1 };
         (w, gradient, value) = (found.w, found.gradient, found.value);
         path.push(value);
         (options.step)(iteration + 1, value);
+        if still == STILL {
+            halt = Some(Halt::Rounding);
+            break;
+        }
     }
-    if stop == Stop::MaxIter && largest(&gradient) <= options.tolerance {
-        stop = Stop::Converged;
+    if halt.is_some() && (options.met)(&w, value, &gradient) {
+        halt = None;
     }
-    Ok(Outcome { gradient_norm: largest(&gradient), w, path, stop })
+    Ok(Outcome { w, gradient, path, halt })
 }
 
 /// The minimum of f(w) + sum_j l1_j |w_j|, orthant-wise (Andrew and Gao 2007): the direction keeps to the orthant that the
@@ -89,7 +100,7 @@ pub fn minimise_l1(objective: &dyn Objective, start: Vec<f64>, l1: &[f64], optio
     let mut value = objective.evaluate(&w, &mut gradient)? + kinked(&w);
     let mut path = vec![value];
     let mut steps: VecDeque<Step> = VecDeque::with_capacity(MEMORY);
-    let mut stop = Stop::MaxIter;
+    let mut halt = Some(Halt::MaxIter);
     let least = |w: &[f64], g: &[f64]| -> Vec<f64> {
         let one = |j: usize| match w[j] {
             0.0 if g[j] > l1[j] => g[j] - l1[j],
@@ -101,8 +112,8 @@ pub fn minimise_l1(objective: &dyn Objective, start: Vec<f64>, l1: &[f64], optio
     };
     let mut pseudo = least(&w, &gradient);
     for iteration in 0..options.max_iter {
-        if largest(&pseudo) <= options.tolerance {
-            stop = Stop::Converged;
+        if (options.met)(&w, value, &pseudo) {
+            halt = None;
             break;
         }
         let mut direction = descent(&pseudo, &steps, options.metric);
@@ -134,7 +145,7 @@ pub fn minimise_l1(objective: &dyn Objective, start: Vec<f64>, l1: &[f64], optio
         }
         let Some((moved, there, reached)) = found else {
             if steps.is_empty() {
-                stop = Stop::NoProgress;
+                halt = Some(Halt::Rounding);
                 break;
             }
             steps.clear();
@@ -155,14 +166,14 @@ pub fn minimise_l1(objective: &dyn Objective, start: Vec<f64>, l1: &[f64], optio
         path.push(value);
         (options.step)(iteration + 1, value);
         if stuck {
-            stop = Stop::NoProgress;
+            halt = Some(Halt::Rounding);
             break;
         }
     }
-    if stop == Stop::MaxIter && largest(&pseudo) <= options.tolerance {
-        stop = Stop::Converged;
+    if halt.is_some() && (options.met)(&w, value, &pseudo) {
+        halt = None;
     }
-    Ok(Outcome { gradient_norm: largest(&pseudo), w, path, stop })
+    Ok(Outcome { w, gradient: pseudo, path, halt })
 }
 
 struct Step {
@@ -278,9 +289,10 @@ mod tests {
 
     #[test]
     fn follows_a_curved_valley_to_its_end() {
-        let options = Options { max_iter: 200, tolerance: 1e-9, metric: &[1.0, 1.0], step: &|_, _| {} };
+        let options =
+            Options { max_iter: 200, met: &|_, _, g| largest(g) <= 1e-9, metric: &[1.0, 1.0], step: &|_, _| {} };
         let outcome = minimise(&Rosenbrock, vec![-1.2, 1.0], &options).unwrap();
-        assert_eq!(outcome.stop, Stop::Converged);
+        assert_eq!(outcome.halt, None);
         assert!((outcome.w[0] - 1.0).abs() < 1e-8 && (outcome.w[1] - 1.0).abs() < 1e-8);
         assert!(outcome.path.windows(2).all(|pair| pair[1] <= pair[0]));
     }
@@ -296,7 +308,7 @@ mod tests {
             }
         }
         let metric = [1e-8, 1.0, 1e8];
-        let options = Options { max_iter: 20, tolerance: 1e-12, metric: &metric, step: &|_, _| {} };
+        let options = Options { max_iter: 20, met: &|_, _, g| largest(g) <= 1e-12, metric: &metric, step: &|_, _| {} };
         let outcome = minimise(&Bowl, vec![0.0; 3], &options).unwrap();
         assert!(outcome.path.len() < 10 && outcome.w.iter().all(|w| (w - 1.0).abs() < 1e-3), "{:?}", outcome.w);
     }

@@ -19,6 +19,17 @@ pub struct Point {
 
 pub trait PointLoss: Sync {
     fn at(&self, y: f64, s: f64) -> Point;
+
+    /// The least value over all s: what the loss has above a deviance, which is zero at best.
+    fn least(&self, _y: f64) -> f64 {
+        0.0
+    }
+
+    /// M such that the third derivative is at most M times the second for every s, if the loss is convex, its curvature exact and
+    /// there is one (Bach 2010): how fast the curvature can change, which turns a gradient into a bound.
+    fn self_concordance(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// `ln(1 + e^-m)`: minus the log-likelihood of two classes.
@@ -36,6 +47,15 @@ impl PointLoss for Logistic {
         // Near the confident end s.max(0) - y s cancels exactly, because y is 0 or 1.
         Point { value: loss, slope: probability - y, curvature: small * (1.0 - small) }
     }
+
+    fn least(&self, y: f64) -> f64 {
+        let part = |share: f64| if share > 0.0 { -share * share.ln() } else { 0.0 };
+        part(y) + part(1.0 - y)
+    }
+
+    fn self_concordance(&self) -> Option<f64> {
+        Some(1.0)
+    }
 }
 
 /// `e^s - y s`: Poisson counts with the logarithm as link, up to what does not depend on s.
@@ -47,6 +67,14 @@ impl PointLoss for PoissonLog {
     fn at(&self, y: f64, s: f64) -> Point {
         let mean = kernel::exp(s);
         Point { value: mean - y * s, slope: mean - y, curvature: mean }
+    }
+
+    fn least(&self, y: f64) -> f64 {
+        if y > 0.0 { y - y * y.ln() } else { 0.0 }
+    }
+
+    fn self_concordance(&self) -> Option<f64> {
+        Some(1.0)
     }
 }
 
@@ -60,6 +88,14 @@ impl PointLoss for GammaLog {
         let ratio = y * kernel::exp(-s);
         Point { value: s + ratio, slope: 1.0 - ratio, curvature: ratio }
     }
+
+    fn least(&self, y: f64) -> f64 {
+        1.0 + y.ln()
+    }
+
+    fn self_concordance(&self) -> Option<f64> {
+        Some(1.0)
+    }
 }
 
 /// `(s - y)^2 / 2`
@@ -70,6 +106,10 @@ impl PointLoss for Squared {
     #[inline(always)]
     fn at(&self, y: f64, s: f64) -> Point {
         Point { value: 0.5 * (s - y) * (s - y), slope: s - y, curvature: 1.0 }
+    }
+
+    fn self_concordance(&self) -> Option<f64> {
+        Some(0.0)
     }
 }
 
@@ -88,6 +128,16 @@ impl PointLoss for TweedieLog {
         let observed = two * high - one * low;
         let curvature = if (1.0..=2.0).contains(&self.power) { observed } else { high };
         Point { value: high / two - low / one, slope: high - low, curvature }
+    }
+
+    fn least(&self, y: f64) -> f64 {
+        let (one, two) = (1.0 - self.power, 2.0 - self.power);
+        // At s = ln y. Without an amount the loss falls towards zero, which is its least for powers below two.
+        if y > 0.0 { y.powf(two) / two - y.powf(two) / one } else { 0.0 }
+    }
+
+    fn self_concordance(&self) -> Option<f64> {
+        (1.0..=2.0).contains(&self.power).then_some(1.0)
     }
 }
 
@@ -244,6 +294,28 @@ mod tests {
             check("tweedie", &TweedieLog { power }, &[0.0, 0.5, 4.0], true);
         }
         check("tweedie 2.5", &TweedieLog { power: 2.5 }, &[0.5, 4.0], false);
+    }
+
+    #[test]
+    fn least_values_and_changes_of_curvature_are_what_they_say() {
+        let tweedie = TweedieLog { power: 1.4 };
+        let losses: [&dyn PointLoss; 5] = [&Logistic, &PoissonLog, &GammaLog, &Squared, &tweedie];
+        for (which, loss) in losses.into_iter().enumerate() {
+            let Some(most) = loss.self_concordance() else { panic!("loss {which}") };
+            let ys: &[f64] = if which == 0 { &[0.0, 1.0] } else { &[0.3, 1.0, 7.0] };
+            for &y in ys {
+                let mut reached = f64::INFINITY;
+                for i in -1600..=1600 {
+                    let s = f64::from(i) * 1e-2;
+                    let (here, next) = (loss.at(y, s), loss.at(y, s + 1e-4));
+                    reached = reached.min(here.value);
+                    let change = (next.curvature - here.curvature).abs() / 1e-4;
+                    assert!(change <= most * here.curvature * 1.001 + 1e-9, "loss {which}, y {y}, s {s}: {change}");
+                }
+                let least = loss.least(y);
+                assert!(reached >= least - 1e-12 && reached <= least + 1e-3, "loss {which}, y {y}: {reached} {least}");
+            }
+        }
     }
 
     #[test]

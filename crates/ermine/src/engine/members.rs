@@ -1,7 +1,7 @@
 //! Fitted models inside a model: saved as the name of their entry and their bytes, loaded through the list.
 
 use crate::{
-    AnyModel, Ctx, Data, Entry, Error, Output, Result, Shape, Spec, Task, X,
+    AnyModel, Ctx, Data, Entry, Error, Info, Output, Result, Shape, Spec, Task, X,
     core::{Batch, Feature, Target, param::DEEPEST},
     engine::tree::first_largest,
     entry, make,
@@ -70,6 +70,17 @@ impl Member {
             && if classes == 0 { self.has(Output::Value) } else { self.has(Output::Class) };
         if fits { Ok(()) } else { Err(Error::Data(format!("the stored {} does not fit its place", self.entry.name))) }
     }
+}
+
+/// What a model takes that hands its rows to these: missing values and categories if all of them do.
+pub fn taken(info: Info, specs: &[Spec]) -> Info {
+    // What cannot be made is refused by the fit.
+    let members = specs.iter().filter_map(|spec| Some(make(spec).ok()?.info()));
+    members.fold(info, |info, member| Info {
+        missing: info.missing && member.missing,
+        categories: info.categories && member.categories,
+        ..info
+    })
 }
 
 thread_local! {

@@ -129,6 +129,7 @@ impl Sgd {
                 break;
             }
         }
+        out.shortened = walk.shortened;
         out.state = walk.state;
         Ok(out)
     }
@@ -138,6 +139,7 @@ struct Walk<'a> {
     sgd: &'a Sgd,
     state: State,
     t0: f64,
+    shortened: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -153,7 +155,7 @@ impl<'a> Walk<'a> {
         } else if state.velocity.len() != p + 1 {
             state.velocity = vec![0.0; p + 1];
         }
-        Walk { sgd, state, t0: sgd.t0() }
+        Walk { sgd, state, t0: sgd.t0(), shortened: 0 }
     }
 
     /// One step along sums over `rows` rows.
@@ -162,7 +164,9 @@ impl<'a> Walk<'a> {
         *t += 1.0;
         let mut eta = sgd.eta(*t, self.t0, eta0);
         if let Some(ceiling) = sgd.loss.largest_curvature() {
-            eta = eta.min(rows / (ceiling * lengths).max(f64::MIN_POSITIVE));
+            let longest = rows / (ceiling * lengths).max(f64::MIN_POSITIVE);
+            self.shortened += usize::from(longest < eta);
+            eta = eta.min(longest);
         }
         let (shrinks, pays) = (sgd.alpha * (1.0 - sgd.l1_ratio), eta * sgd.alpha * sgd.l1_ratio);
         let slope = if sgd.fit_intercept { slopes / rows } else { 0.0 };

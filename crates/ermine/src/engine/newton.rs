@@ -6,27 +6,34 @@
 //! Many columns: L-BFGS (orthant-wise with an L1 part) with loss and gradient fused, scaled by the curvature of each column.
 //! Columns are centred inside and the intercept takes up the difference, so an offset of the data costs no digits.
 //!
+//! The fit ends when a bound on objective minus optimum is within `tol` of the objective. Two bounds are known. With a penalty:
+//! |v|^2 / (2 l2) for the least sub-gradient v of the objective with its intercept at the optimum, and |v|_inf |w*|_1 - v.(w* - w) with
+//! l1 |w*|_1 at most the objective; what the intercept still lacks is bounded by its own curvature. Without one, by how fast
+//! the curvature of the loss can change (generalised self-concordance: Bach 2010): (a + (1 - a) ln(1 - a)) / S^2 with a = S lambda,
+//! lambda^2 = v' H^-1 v and S the longest row in the metric of H^-1. Neither depends on how columns are centred or scaled inside.
+//!
 //! Cost O(n p^2) a Newton pass, O(n p) an L-BFGS pass. Everything is a sum: any source, any number of workers.
 
 use super::{
     coordinate,
-    lbfgs::{self, Objective, Options, Outcome, largest},
+    lbfgs::{self, Objective, Options, largest},
     loss::PointLoss,
 };
 use crate::{
-    Ctx, Error, Matrix, Result, Shape, Source, Stop,
+    Bound, Certificate, Ctx, Error, FitLog, Halt, Matrix, Result, Shape, Source,
     core::{
         Batch, Reduce, Target,
         ctx::Progress,
         data::Row,
         kernel,
-        linalg::{self, Cholesky},
+        linalg::{self, Cholesky, Eigen, View},
         reduce,
         reduce::block_rows,
         stats::Moments,
     },
 };
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 
 /// Above this many columns a Hessian costs more than it saves.
 pub const NEWTON_COLUMNS: usize = 600;
@@ -60,10 +67,63 @@ pub struct Scores<'a, L> {
     pub l2: f64,
     pub intercept: bool,
     pub offset: Option<Offset>,
-    pub tolerance: f64,
+    /// Mean of the least values of the loss, so that the objective is that of the deviance.
+    pub least: f64,
+    /// How far from the optimum, relative to the objective.
+    pub tol: f64,
     pub max_iter: usize,
     /// Typical curvature of the loss at the start, for the metric of L-BFGS.
     pub curvature: f64,
+}
+
+/// Where a minimisation ended, in centred columns.
+pub struct Minimum {
+    pub w: Vec<f64>,
+    pub path: Vec<f64>,
+    pub proof: Proof,
+    /// What ended it, if not the proof.
+    pub halt: Halt,
+}
+
+/// What is known of a point.
+#[derive(Clone, Copy)]
+pub enum Proof {
+    Bound(Bound),
+    /// Of a loss that is not convex, or whose curvature changes in a way that is not known.
+    Gradient {
+        norm: f64,
+        tolerance: f64,
+    },
+}
+
+impl Minimum {
+    /// The log, with the objective in units of `unit`.
+    pub fn log(&self, unit: f64) -> FitLog {
+        let (passes, path) = (self.path.len() - 1, self.path.iter().map(|value| value * unit).collect());
+        match self.proof {
+            Proof::Bound(bound) => FitLog::proven(passes, path, bound.times(unit), self.halt),
+            Proof::Gradient { norm, tolerance } => {
+                let halt = if norm <= tolerance { Halt::Stationary } else { self.halt };
+                FitLog::ended(passes, path, halt, Certificate::Gradient { norm, tolerance })
+            }
+        }
+    }
+}
+
+impl Proof {
+    fn holds(&self) -> bool {
+        match self {
+            Proof::Bound(bound) => bound.holds(),
+            Proof::Gradient { norm, tolerance } => norm <= tolerance,
+        }
+    }
+}
+
+/// Sums of the curvature over rows: mean, and mean of the square.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bend {
+    mean: f64,
+    square: f64,
 }
 
 impl<L: PointLoss> Scores<'_, L> {
@@ -77,18 +137,18 @@ impl<L: PointLoss> Scores<'_, L> {
     }
 
     /// From (w, b) in centred columns to the minimum.
-    pub fn minimise(&self, start: Vec<f64>) -> Result<Outcome> {
+    pub fn minimise(&self, start: Vec<f64>) -> Result<Minimum> {
         if self.cols() > NEWTON_COLUMNS {
             return self.lbfgs(start);
         }
         let rows = self.data.shape().rows;
         // A sixteenth of the rows gives a start that is right to a few per cent at a sixteenth of the price.
         let start = if rows > 16 * 100 * (self.cols() + 1).max(40) {
-            self.newton(start.clone(), 16, 1e-3).map_or(start, |outcome| outcome.w)
+            self.newton(start.clone(), 16).map_or(start, |minimum| minimum.w)
         } else {
             start
         };
-        self.newton(start, 1, self.tolerance)
+        self.newton(start, 1)
     }
 
     /// Intercept in original columns from (w, b) in centred ones.
@@ -101,8 +161,51 @@ impl<L: PointLoss> Scores<'_, L> {
         0.5 * self.l2 * kernel::dot(w, w) + self.l1 * w.iter().map(|w| w.abs()).sum::<f64>()
     }
 
+    /// The bound that a penalty gives at a point with objective `value` and least sub-gradient `v`; infinite without a penalty.
+    fn penalised_gap(&self, theta: &[f64], value: f64, v: &[f64], bend: Bend, change: f64) -> f64 {
+        let p = self.cols();
+        // How far the intercept is from its optimum, by its own curvature, and what that may do to the gradient of w.
+        let (mut own, mut shift) = (0.0, 0.0);
+        if self.intercept && v[p] != 0.0 {
+            let a = change * v[p].abs() / bend.mean;
+            if !(a < 1.0) {
+                return f64::INFINITY;
+            }
+            own = v[p] * v[p] / bend.mean * excess(a);
+            shift = v[p].abs() / bend.mean / (1.0 - a) * bend.square.sqrt();
+        }
+        let spread = |j: usize| match self.offset {
+            Some(offset) if offset.column == j => 0.0,
+            _ if shift > 0.0 => shift * self.moments.variance(j).max(0.0).sqrt(),
+            _ => 0.0,
+        };
+        let mut gap = f64::INFINITY;
+        if self.l2 > 0.0 {
+            let squares: f64 = (0..p).map(|j| (v[j].abs() + spread(j)).powi(2)).sum();
+            gap = 0.5 * squares / self.l2;
+        }
+        if self.l1 > 0.0 {
+            let along: f64 = (0..p).map(|j| v[j] * theta[j] + spread(j) * theta[j].abs()).sum();
+            let most = (0..p).map(|j| v[j].abs() + spread(j)).fold(0.0, f64::max);
+            gap = gap.min(along + most * value.max(0.0) / self.l1);
+        }
+        own + gap
+    }
+
+    /// What is known of a point without another pass.
+    fn proof(&self, theta: &[f64], value: f64, v: &[f64], bend: Bend) -> Proof {
+        match self.loss.self_concordance() {
+            Some(change) => self.bound(self.penalised_gap(theta, value, v, bend, change), value),
+            None => Proof::Gradient { norm: largest(v), tolerance: self.tol },
+        }
+    }
+
+    fn bound(&self, gap: f64, value: f64) -> Proof {
+        Proof::Bound(Bound::new(gap, self.tol, value, value.abs() + self.least.abs()))
+    }
+
     /// Newton's method on every `every`-th block of rows.
-    fn newton(&self, mut theta: Vec<f64>, every: usize, tolerance: f64) -> Result<Outcome> {
+    fn newton(&self, mut theta: Vec<f64>, every: usize) -> Result<Minimum> {
         let p = self.cols();
         let centre = self.centre();
         let free = |j: usize| j < p && self.offset.is_none_or(|offset| offset.column != j);
@@ -110,9 +213,10 @@ impl<L: PointLoss> Scores<'_, L> {
             let sum = Curvatures { scores: self, theta, centre: &centre, every };
             let mut at = reduce(self.ctx, self.data, &sum)?;
             let total = at.weight;
-            at.loss = at.loss / total + self.penalty(&theta[..p]);
+            at.loss = at.loss / total - self.least + self.penalty(&theta[..p]);
             at.gradient.iter_mut().for_each(|g| *g /= total);
             at.hessian.iter_mut().for_each(|h| *h /= total);
+            (at.bend, at.bend2) = (at.bend / total, at.bend2 / total);
             let stride = linalg::padded(p + 1);
             for j in 0..p {
                 at.gradient[j] += self.l2 * theta[j];
@@ -130,16 +234,20 @@ impl<L: PointLoss> Scores<'_, L> {
         };
         let mut here = at(&theta)?;
         if !here.loss.is_finite() {
-            let hint = "take a link that keeps means in range, such as log";
+            let hint = "use a link that keeps means in range, such as log";
             return Err(Error::Diverged("the loss is not finite at the start of the fit".into()).hint(hint));
         }
-        let slope_left = |theta: &[f64], here: &Curvature| subgradient(theta, &here.gradient, self.l1, p);
-        let mut left = slope_left(&theta, &here);
+        let proof = |theta: &[f64], here: &Curvature, v: &[f64]| {
+            self.proof(theta, here.loss, v, Bend { mean: here.bend, square: here.bend2 })
+        };
+        let mut left = least_subgradient(&theta, &here.gradient, self.l1, p);
+        let mut proven = proof(&theta, &here, &left);
         let mut path = vec![here.loss];
-        let mut stop = Stop::MaxIter;
+        let mut halt = Halt::MaxIter;
+        // Where the other bound, which takes a pass, was last asked for.
+        let mut asked = f64::INFINITY;
         'newton: for iteration in 0..self.max_iter {
-            if left <= tolerance {
-                stop = Stop::Converged;
+            if proven.holds() {
                 break;
             }
             let step = if self.l1 > 0.0 { here.proximal_step(&theta, self.l1, p) } else { here.newton_step(p + 1) };
@@ -147,40 +255,104 @@ impl<L: PointLoss> Scores<'_, L> {
             let kinked = |theta: &[f64]| self.l1 * theta[..p].iter().map(|w| w.abs()).sum::<f64>();
             let end: Vec<f64> = theta.iter().zip(&step).map(|(w, d)| w + d).collect();
             let promised = -kernel::dot(&step, &here.gradient) + kinked(&theta) - kinked(&end);
+            let small = promised <= self.tol * here.loss.abs() && promised < 1e-3 * asked;
+            if every > 1 && promised <= 1e-5 * here.loss.abs() {
+                break;
+            }
+            if every == 1
+                && small
+                && let Some(change) = self.loss.self_concordance()
+            {
+                asked = promised;
+                proven = better(proven, self.bound(self.curved_gap(&theta, &here, &left, change)?, here.loss));
+                if proven.holds() {
+                    break;
+                }
+            }
             let mut length = 1.0;
             let (moved, there) = loop {
                 let moved: Vec<f64> = theta.iter().zip(&step).map(|(w, d)| w + length * d).collect();
                 let there = at(&moved)?;
-                let noise = here.loss.abs() * 4.0 * f64::EPSILON;
+                let noise = (here.loss.abs() + self.least.abs()) * 4.0 * f64::EPSILON;
                 if there.loss <= here.loss - 1e-4 * length * promised + noise {
                     break (moved, there);
                 }
                 length *= 0.5;
                 if length < 1e-10 {
-                    stop = Stop::NoProgress;
+                    halt = Halt::Rounding;
                     break 'newton;
                 }
             };
-            let now = slope_left(&moved, &there);
+            let now = least_subgradient(&moved, &there.gradient, self.l1, p);
             // At the floor of rounding the loss stands still while the gradient may still improve.
-            if there.loss >= here.loss && now >= left {
-                stop = Stop::NoProgress;
+            if there.loss >= here.loss && largest(&now) >= largest(&left) {
+                halt = Halt::Rounding;
                 break;
             }
             (theta, here, left) = (moved, there, now);
+            proven = proof(&theta, &here, &left);
             path.push(here.loss);
             if every == 1 {
                 let progress = Progress { what: "newton", step: iteration + 1, of: None, value: Some(here.loss) };
                 self.ctx.progress(progress);
             }
         }
-        if stop == Stop::MaxIter && left <= tolerance {
-            stop = Stop::Converged;
+        if every == 1
+            && !proven.holds()
+            && let Some(change) = self.loss.self_concordance()
+        {
+            proven = better(proven, self.bound(self.curved_gap(&theta, &here, &left, change)?, here.loss));
         }
-        Ok(Outcome { gradient_norm: left, w: theta, path, stop })
+        Ok(Minimum { w: theta, path, proof: proven, halt })
     }
 
-    fn lbfgs(&self, start: Vec<f64>) -> Result<Outcome> {
+    /// The bound by how fast the curvature can change, from one more pass for the longest row in the metric of H^-1.
+    fn curved_gap(&self, theta: &[f64], here: &Curvature, v: &[f64], change: f64) -> Result<f64> {
+        let n = theta.len();
+        let stride = linalg::padded(n);
+        let entry = |i: usize, j: usize| here.hessian[i.max(j) * stride + i.min(j)];
+        let scale: Vec<f64> = (0..n).map(|i| entry(i, i).max(f64::MIN_POSITIVE).sqrt()).collect();
+        let scaled = Matrix::from_fn(n, n, |i, j| entry(i, j) / (scale[i] * scale[j]));
+        if !kernel::all_finite(&scaled.values) {
+            return Ok(f64::INFINITY);
+        }
+        let Some(eigen) = Eigen::new(&scaled) else { return Ok(f64::INFINITY) };
+        // Directions without curvature are those of columns that depend on others: rows have no part in them, nor has v but for rounding.
+        let flat = n as f64 * 1e-15 * eigen.values[n - 1];
+        let slope: Vec<f64> = v.iter().zip(&scale).map(|(v, s)| v / s).collect();
+        let mut decrement = 0.0;
+        let mut inverse = Matrix::zeros(n, n);
+        for (k, &value) in eigen.values.iter().enumerate() {
+            let vector: Vec<f64> = (0..n).map(|i| eigen.vectors[(i, k)]).collect();
+            let along = kernel::dot(&vector, &slope);
+            if value <= flat {
+                if along * along > 1e-20 * here.loss.abs() {
+                    return Ok(f64::INFINITY);
+                }
+                continue;
+            }
+            decrement += along * along / value;
+            for i in 0..n {
+                kernel::add_scaled(vector[i] / value, &vector, inverse.row_mut(i));
+            }
+        }
+        if change == 0.0 {
+            return Ok(0.5 * decrement);
+        }
+        // Without it a = 0 would be the answer to a point that is exact.
+        if decrement == 0.0 {
+            return Ok(0.0);
+        }
+        for i in 0..n {
+            (0..n).for_each(|j| inverse[(i, j)] /= scale[i] * scale[j]);
+        }
+        let centre = self.centre();
+        let longest2 = reduce(self.ctx, self.data, &Longest { scores: self, centre: &centre, inverse: &inverse })?;
+        let a = change * (longest2 * decrement).sqrt();
+        Ok(if a < 1.0 { decrement * excess(a) } else { f64::INFINITY })
+    }
+
+    fn lbfgs(&self, start: Vec<f64>) -> Result<Minimum> {
         let p = self.cols();
         let mut metric: Vec<f64> = (0..p)
             .map(|j| {
@@ -195,23 +367,51 @@ impl<L: PointLoss> Scores<'_, L> {
         let step = |step, value| {
             self.ctx.progress(Progress { what: "l-bfgs", step, of: Some(self.max_iter), value: Some(value) });
         };
-        let options = Options { max_iter: self.max_iter, tolerance: self.tolerance, metric: &metric, step: &step };
-        if self.l1 > 0.0 {
+        let smooth = Smooth { scores: self, last: RefCell::default() };
+        let proof = |w: &[f64], value: f64, v: &[f64]| match (&*smooth.last.borrow(), self.loss.self_concordance()) {
+            (Some((at, bend)), _) if at == w => self.proof(w, value, v, *bend),
+            // Evaluated elsewhere since: nothing is known here.
+            (_, Some(_)) => self.bound(f64::INFINITY, value),
+            (_, None) => Proof::Gradient { norm: largest(v), tolerance: self.tol },
+        };
+        let met = |w: &[f64], value: f64, v: &[f64]| proof(w, value, v).holds();
+        let options = Options { max_iter: self.max_iter, met: &met, metric: &metric, step: &step };
+        let outcome = if self.l1 > 0.0 {
             let l1: Vec<f64> = (0..=p).map(|j| if j < p { self.l1 } else { 0.0 }).collect();
-            return lbfgs::minimise_l1(self, start, &l1, &options);
+            lbfgs::minimise_l1(&smooth, start, &l1, &options)?
+        } else {
+            lbfgs::minimise(&smooth, start, &options)?
+        };
+        let value = outcome.path[outcome.path.len() - 1];
+        if smooth.last.borrow().as_ref().is_none_or(|(at, _)| *at != outcome.w) {
+            smooth.evaluate(&outcome.w, &mut vec![0.0; p + 1])?;
         }
-        lbfgs::minimise(self, start, &options)
+        let proven = proof(&outcome.w, value, &outcome.gradient);
+        Ok(Minimum { w: outcome.w, path: outcome.path, proof: proven, halt: outcome.halt.unwrap_or(Halt::Rounding) })
     }
 }
 
-/// The largest component of the least sub-gradient of f + l1 ||w||_1, given that of f.
-pub fn subgradient(theta: &[f64], gradient: &[f64], l1: f64, p: usize) -> f64 {
-    let kinked = |j: usize| match theta[j] {
-        0.0 => (gradient[j].abs() - l1).max(0.0),
-        w => (gradient[j] + l1 * w.signum()).abs(),
+/// The smaller of two bounds.
+fn better(one: Proof, other: Proof) -> Proof {
+    match (one, other) {
+        (Proof::Bound(a), Proof::Bound(b)) if b.gap < a.gap => other,
+        _ => one,
+    }
+}
+
+/// (a + (1 - a) ln(1 - a)) / a^2, which is a half and a bit.
+fn excess(a: f64) -> f64 {
+    if a < 1e-3 { 0.5 + a / 6.0 + a * a / 10.0 } else { (a + (1.0 - a) * (-a).ln_1p()) / (a * a) }
+}
+
+/// The least sub-gradient of f + l1 ||w||_1 over the first p variables, given the gradient of f.
+pub fn least_subgradient(theta: &[f64], gradient: &[f64], l1: f64, p: usize) -> Vec<f64> {
+    let one = |j: usize| match theta[j] {
+        _ if j >= p => gradient[j],
+        0.0 => gradient[j].signum() * (gradient[j].abs() - l1).max(0.0),
+        w => gradient[j] + l1 * w.signum(),
     };
-    let kinked = (0..p).map(kinked).fold(0.0, f64::max);
-    largest(&gradient[p..]).max(kinked)
+    (0..theta.len()).map(one).collect()
 }
 
 /// The target of a batch as numbers.
@@ -240,6 +440,9 @@ pub struct Curvature {
     weight: f64,
     loss: f64,
     gradient: Vec<f64>,
+    /// Sums of the curvatures and of their squares.
+    bend: f64,
+    bend2: f64,
     /// Lower triangle, padded.
     hessian: Vec<f64>,
     #[serde(skip)]
@@ -253,6 +456,8 @@ impl Curvature {
             weight: 0.0,
             loss: 0.0,
             gradient: vec![0.0; n],
+            bend: 0.0,
+            bend2: 0.0,
             hessian: vec![0.0; stride * stride],
             packed: Vec::new(),
         }
@@ -261,6 +466,8 @@ impl Curvature {
     pub fn merge(&mut self, right: Curvature) {
         self.weight += right.weight;
         self.loss += right.loss;
+        self.bend += right.bend;
+        self.bend2 += right.bend2;
         kernel::add_scaled(1.0, &right.gradient, &mut self.gradient);
         kernel::add_scaled(1.0, &right.hessian, &mut self.hessian);
     }
@@ -345,7 +552,7 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
                 }
             }
             let y = &y[first..first + n];
-            let (mut loss, mut weight) = (0.0, 0.0);
+            let (mut loss, mut weight, mut bend, mut bend2) = (0.0, 0.0, 0.0, 0.0);
             kernel::vectorised(
                 #[inline(always)]
                 || {
@@ -354,6 +561,8 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
                         let at = self.scores.loss.at(y[i], score[i] + shift);
                         loss += c * at.value;
                         weight += c;
+                        bend += c * at.curvature;
+                        bend2 += c * at.curvature * at.curvature;
                         residual[i] = c * at.slope;
                         root[i] = (c * at.curvature).sqrt();
                     }
@@ -361,6 +570,8 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
             );
             stat.loss += loss;
             stat.weight += weight;
+            stat.bend += bend;
+            stat.bend2 += bend2;
             stat.packed.clear();
             stat.packed.resize(n * stride, 0.0);
             let unit = f64::from(u8::from(self.scores.intercept));
@@ -369,17 +580,7 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
                 #[inline(always)]
                 || {
                     for (i, z) in stat.packed.chunks_exact_mut(stride).enumerate() {
-                        match part.x.row(i) {
-                            Row::Dense(row) => {
-                                for ((z, x), c) in z.iter_mut().zip(row).zip(self.centre) {
-                                    *z = x - c;
-                                }
-                            }
-                            sparse => {
-                                z.iter_mut().zip(self.centre).for_each(|(z, c)| *z = -c);
-                                sparse.for_each(|j, value| z[j] += value);
-                            }
-                        }
+                        centred(&part.x.row(i), self.centre, z);
                         z[p] = unit;
                         if let Some(fixed) = fixed {
                             z[fixed] = 0.0;
@@ -401,6 +602,72 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
     }
 }
 
+/// A row minus the centre.
+#[inline(always)]
+pub fn centred(row: &Row, centre: &[f64], out: &mut [f64]) {
+    match row {
+        Row::Dense(row) => {
+            for ((z, x), c) in out.iter_mut().zip(*row).zip(centre) {
+                *z = x - c;
+            }
+        }
+        sparse => {
+            out.iter_mut().zip(centre).for_each(|(z, c)| *z = -c);
+            sparse.for_each(|j, value| out[j] += value);
+        }
+    }
+}
+
+/// The largest z' A z over the rows z = (x - centre, 1).
+struct Longest<'a, 'b, L> {
+    scores: &'a Scores<'b, L>,
+    centre: &'a [f64],
+    inverse: &'a Matrix,
+}
+
+impl<L: PointLoss> Reduce for Longest<'_, '_, L> {
+    type Stat = f64;
+
+    fn zero(&self) -> f64 {
+        0.0
+    }
+
+    fn add(&self, stat: &mut f64, batch: &Batch) -> Result<()> {
+        let p = self.centre.len();
+        let sheet = linalg::sheet_rows(p + 1);
+        let (mut packed, mut times) = (vec![0.0; sheet * (p + 1)], vec![0.0; sheet * (p + 1)]);
+        for first in (0..batch.rows()).step_by(sheet) {
+            let part = batch.slice(first..(first + sheet).min(batch.rows()));
+            let n = part.rows() * (p + 1);
+            for (i, z) in packed[..n].chunks_exact_mut(p + 1).enumerate() {
+                centred(&part.x.row(i), self.centre, z);
+                z[p] = f64::from(u8::from(self.scores.intercept));
+                if let Some(offset) = self.scores.offset {
+                    z[offset.column] = 0.0;
+                }
+            }
+            let rows = View::rows(&packed[..n], part.rows(), p + 1);
+            linalg::multiply(rows, self.inverse.view(), 0.0, &mut times[..n]);
+            for (i, (z, t)) in packed[..n].chunks_exact(p + 1).zip(times.chunks_exact(p + 1)).enumerate() {
+                if part.weight(i) > 0.0 {
+                    *stat = stat.max(kernel::dot(z, t));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut f64, right: f64) {
+        *left = left.max(right);
+    }
+}
+
+/// What L-BFGS sees: the smooth part of the objective, with the point where it was last evaluated and its curvature there.
+struct Smooth<'a, 'b, L> {
+    scores: &'a Scores<'b, L>,
+    last: RefCell<Option<(Vec<f64>, Bend)>>,
+}
+
 /// Loss and gradient at `theta` = (w, b).
 struct Slopes<'a, 'b, L> {
     scores: &'a Scores<'b, L>,
@@ -411,28 +678,33 @@ struct Slopes<'a, 'b, L> {
 #[derive(Serialize, Deserialize)]
 struct Slope {
     loss: f64,
+    bend: f64,
+    bend2: f64,
     gradient: Vec<f64>,
     #[serde(skip)]
     scores: Vec<f64>,
 }
 
-impl<L: PointLoss> Objective for Scores<'_, L> {
+impl<L: PointLoss> Objective for Smooth<'_, '_, L> {
     fn evaluate(&self, theta: &[f64], gradient: &mut [f64]) -> Result<f64> {
-        let p = self.cols();
-        let centre = self.centre();
-        let sum = Slopes { scores: self, theta, shift: theta[p] - kernel::dot(&centre, &theta[..p]) };
-        let at = reduce(self.ctx, self.data, &sum)?;
-        let total = self.moments.weight;
+        let scores = self.scores;
+        let p = scores.cols();
+        let centre = scores.centre();
+        let sum = Slopes { scores, theta, shift: theta[p] - kernel::dot(&centre, &theta[..p]) };
+        let at = reduce(scores.ctx, scores.data, &sum)?;
+        let total = scores.moments.weight;
         // The sum of residuals carries the centring into the gradient of w.
         let residuals = at.gradient[p] / total;
         for j in 0..p {
-            gradient[j] = at.gradient[j] / total - centre[j] * residuals + self.l2 * theta[j];
+            gradient[j] = at.gradient[j] / total - centre[j] * residuals + scores.l2 * theta[j];
         }
-        gradient[p] = if self.intercept { residuals } else { 0.0 };
-        if let Some(offset) = self.offset {
+        gradient[p] = if scores.intercept { residuals } else { 0.0 };
+        if let Some(offset) = scores.offset {
             gradient[offset.column] = 0.0;
         }
-        Ok(at.loss / total + 0.5 * self.l2 * kernel::dot(&theta[..p], &theta[..p]))
+        let bend = Bend { mean: at.bend / total, square: at.bend2 / total };
+        *self.last.borrow_mut() = Some((theta.to_vec(), bend));
+        Ok(at.loss / total - scores.least + 0.5 * scores.l2 * kernel::dot(&theta[..p], &theta[..p]))
     }
 }
 
@@ -440,7 +712,7 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
     type Stat = Slope;
 
     fn zero(&self) -> Slope {
-        Slope { loss: 0.0, gradient: vec![0.0; self.theta.len()], scores: Vec::new() }
+        Slope { loss: 0.0, bend: 0.0, bend2: 0.0, gradient: vec![0.0; self.theta.len()], scores: Vec::new() }
     }
 
     fn add(&self, stat: &mut Slope, batch: &Batch) -> Result<()> {
@@ -454,7 +726,7 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
                 stat.scores[i] += offset.of(&batch.x.row(i));
             }
         }
-        let (mut loss, mut total) = (0.0, 0.0);
+        let (mut loss, mut total, mut bend, mut bend2) = (0.0, 0.0, 0.0, 0.0);
         kernel::vectorised(
             #[inline(always)]
             || {
@@ -462,12 +734,16 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
                     let at = self.scores.loss.at(y[i], *s + self.shift);
                     let c = batch.weight(i);
                     loss += c * at.value;
+                    bend += c * at.curvature;
+                    bend2 += c * at.curvature * at.curvature;
                     *s = c * at.slope;
                     total += *s;
                 }
             },
         );
         stat.loss += loss;
+        stat.bend += bend;
+        stat.bend2 += bend2;
         stat.gradient[p] += total;
         batch.x.add_transposed_vector(&stat.scores, &mut stat.gradient[..p]);
         Ok(())
@@ -475,6 +751,8 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
 
     fn merge(&self, left: &mut Slope, right: Slope) {
         left.loss += right.loss;
+        left.bend += right.bend;
+        left.bend2 += right.bend2;
         kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
     }
 }

@@ -6,7 +6,7 @@
 //! true is the certificate. Cost O(n p^2), then O(k^3) a step for k free columns.
 
 use crate::{
-    Certificate, Ctx, Fit, FitLog, Matrix, Result, Source, Stop,
+    Certificate, Ctx, Fit, FitLog, Halt, Matrix, Result, Source,
     core::{TargetKind, kernel, linalg::Cholesky, reduce, stats::CrossProducts},
     linear::LinearModel,
 };
@@ -40,13 +40,9 @@ pub fn fit(data: &dyn Source, ctx: &Ctx, alpha: f64, intercept: bool) -> Result<
     }
     let offset = |t: usize| if intercept { gram.mean[p + t] - kernel::dot(coef.row(t), &gram.mean[..p]) } else { 0.0 };
     let intercept = (0..targets).map(offset).collect();
-    let log = FitLog {
-        passes: 1,
-        stop: if worst <= TOLERANCE { Stop::Converged } else { Stop::MaxIter },
-        certificate: Certificate::Gradient { norm: worst, tolerance: TOLERANCE },
-        notes: vec![format!("{steps} steps of active sets")],
-        ..FitLog::default()
-    };
+    let halt = if worst <= TOLERANCE { Halt::Stationary } else { Halt::MaxIter };
+    let certificate = Certificate::Gradient { norm: worst, tolerance: TOLERANCE };
+    let log = FitLog::ended(1, Vec::new(), halt, certificate).with_notes(vec![format!("{steps} steps of active sets")]);
     Ok(Fit::new(LinearModel { coef, intercept }, log))
 }
 
@@ -122,7 +118,7 @@ mod tests {
                 (0..rows).map(|i| 3.0 * number(i * cols) - 2.0 * number(i * cols + 1) + number(i)).collect();
             let data = Data::new(X::dense(&x, cols).unwrap()).real(&y).unwrap();
             let Fit { model, log, .. } = fit(&data, &Ctx::new(0), 0.0, true).unwrap();
-            assert_eq!(log.stop, Stop::Converged, "{:?}", log.certificate);
+            assert!(log.converged(), "{log}");
             let cost = |w: &[f64], b: f64| -> f64 {
                 x.chunks(cols).zip(&y).map(|(x, y)| (y - b - kernel::dot(x, w)).powi(2)).sum()
             };

@@ -11,7 +11,7 @@
 
 use super::loss::Loss;
 use crate::{
-    Ctx, Result,
+    Ctx, Halt, Result,
     core::{
         choice,
         data::{Row, X},
@@ -21,7 +21,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How the step length changes.
+    /// Learning rate schedule.
     pub enum LearningRate {
         /// eta0
         Constant = "constant",
@@ -35,7 +35,7 @@ choice! {
 }
 
 choice! {
-    /// What keeps coefficients small.
+    /// Penalty on the coefficients.
     pub enum SgdPenalty { L2 = "l2", L1 = "l1", Elasticnet = "elasticnet", None = "none" }
 }
 
@@ -83,8 +83,21 @@ pub struct Descent {
     pub losses: Vec<f64>,
     /// Rows on the wrong side in each pass (or with a slope that is not zero, for a number).
     pub mistakes: Vec<usize>,
-    pub converged: bool,
-    pub early: bool,
+    /// What ended it before its passes did.
+    pub halt: Option<Halt>,
+    /// Steps that were shortened to what the curvature of the loss allows.
+    pub shortened: usize,
+}
+
+/// Whether the objective was still falling over the last passes, and about as fast as at the start: then it is the steps that are too
+/// small, and nothing has settled.
+pub fn crawls(losses: &[f64], passes: usize) -> bool {
+    let falls: Vec<f64> = losses.windows(2).map(|pair| pair[0] - pair[1]).collect();
+    let last = &falls[falls.len().saturating_sub(passes)..];
+    match falls.first() {
+        Some(&first) => first > 0.0 && last.iter().all(|&fall| fall >= 0.5 * first),
+        None => false,
+    }
 }
 
 pub struct Rows<'a> {
@@ -177,6 +190,7 @@ impl Sgd {
                 break;
             }
         }
+        out.shortened = walk.shortened;
         out.state = walk.finish();
         Ok(out)
     }
@@ -199,7 +213,7 @@ impl<'a> Patience<'a> {
     pub fn is_over(&mut self, out: &mut Descent, early: bool, judge: impl FnOnce() -> Result<f64>) -> Result<bool> {
         let Sgd { loss, tol, n_iter_no_change, rate, .. } = *self.sgd;
         if loss == Loss::Perceptron && out.mistakes.last() == Some(&0) {
-            out.converged = true;
+            out.halt = Some(Halt::Settled);
             return Ok(true);
         }
         let Some(tol) = tol else { return Ok(false) };
@@ -213,7 +227,11 @@ impl<'a> Patience<'a> {
             (self.eta, self.waited) = (self.eta / 5.0, 0);
             return Ok(false);
         }
-        (out.converged, out.early) = (true, early);
+        out.halt = Some(match early {
+            true => Halt::EarlyStopping,
+            false if crawls(&out.losses, n_iter_no_change) => Halt::TooSlow,
+            false => Halt::Stalled,
+        });
         Ok(true)
     }
 }
@@ -235,6 +253,7 @@ struct Walk<'a> {
     /// L1 penalty due so far, and paid by each column.
     due: f64,
     paid: Vec<f64>,
+    shortened: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -264,6 +283,7 @@ impl<'a> Walk<'a> {
                 Vec::new()
             },
             due: 0.0,
+            shortened: 0,
             paid: if sgd.l1_ratio > 0.0 { vec![0.0; cols] } else { Vec::new() },
         }
     }
@@ -286,7 +306,7 @@ impl<'a> Walk<'a> {
         let (loss, intercept) = (self.sgd.loss, self.sgd.fit_intercept);
         let ceiling = loss.largest_curvature();
         let shrinks = self.sgd.alpha * (1.0 - self.sgd.l1_ratio);
-        let (mut sum, mut mistakes) = (0.0, 0);
+        let (mut sum, mut mistakes, mut shortened) = (0.0, 0, 0);
         for (place, &i) in order.iter().enumerate() {
             let i = i as usize;
             if let (X::Dense(x), Some(&ahead)) = (rows.x, order.get(place + 8)) {
@@ -309,7 +329,9 @@ impl<'a> Walk<'a> {
             self.t += 1.0;
             let mut eta = self.sgd.eta(self.t, self.t0, eta0);
             if let Some(ceiling) = ceiling {
-                eta = eta.min(1.0 / (ceiling * c * rows.norms2[i]).max(f64::MIN_POSITIVE));
+                let longest = 1.0 / (ceiling * c * rows.norms2[i]).max(f64::MIN_POSITIVE);
+                shortened += usize::from(longest < eta);
+                eta = eta.min(longest);
             }
             let slope = (c * point.slope).clamp(-1e12, 1e12);
             if !PLAIN && !self.velocity.is_empty() {
@@ -345,6 +367,7 @@ impl<'a> Walk<'a> {
                 self.averaged += 1.0;
             }
         }
+        self.shortened += shortened;
         (sum, mistakes)
     }
 

@@ -9,13 +9,13 @@
 //!
 //! Method: decomposition in two levels. Outside, a working set of the worst violators and of what was free before is solved on
 //! its own square of K, then the gradient f = Kb moves by one product with the rows that changed (ThunderSVM, Wen et al. 2018).
-//! Inside, sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005). Stops, like LIBSVM,
-//! when no pair violates the optimality conditions by more than the tolerance. Cost: one kernel row for each change of a
+//! Inside, sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005). Stops when no pair
+//! violates the optimality conditions by more than the tolerance, as LIBSVM does, and the duality gap is within that share of the objective. Cost: one kernel row for each change of a
 //! variable that the cache does not hold, and O(working set) a step.
 
 use super::gram::Gram;
 use crate::{
-    Ctx, Result, Stop,
+    Bound, Ctx, Halt, Result,
     core::{ctx::Progress, kernel::vectorised},
 };
 
@@ -41,14 +41,18 @@ pub struct Solution {
     pub rounds: usize,
     /// Largest violation of the optimality conditions by a pair.
     pub violation: f64,
-    /// How far the objective can be from its minimum; infinite boxes leave out what has no bound.
-    pub gap: f64,
-    /// What the gap may be when the violation is within tolerance.
-    pub gap_allowed: f64,
-    pub objective: f64,
-    /// Objective after each round.
+    /// How far the objective can be from its optimum.
+    pub bound: Bound,
+    /// Of the machine, which is minimised, after each round: the dual that is solved here plus the gap.
     pub path: Vec<f64>,
-    pub stop: Stop,
+    /// What ended it, if not the bound.
+    pub halt: Halt,
+}
+
+impl Solution {
+    pub fn objective(&self) -> f64 {
+        self.path.last().copied().unwrap_or(0.0)
+    }
 }
 
 /// Most variables that are solved together. A small share of all, since their square of K is computed besides the rows that change.
@@ -73,9 +77,12 @@ pub fn solve(
 
     let size = WORKING_SET.min((n / 8).next_multiple_of(2)).max(n.min(64));
     let mut previous: Vec<usize> = Vec::new();
-    let (mut steps, mut rounds, mut path, mut stop) = (0, 0, Vec::new(), Stop::Converged);
-    let mut stalled = 0;
+    let (mut steps, mut rounds, mut path, mut halt) = (0, 0, Vec::new(), Halt::MaxIter);
+    let boxed = (0..n).all(|v| (hi[v] - lo[v]).is_finite());
+    let (mut stalled, mut least) = (0, f64::INFINITY);
     let mut ends;
+    let mut level = [0.0; 2];
+    let mut bound;
     let mut h: Vec<f64> = vec![0.0; n];
     loop {
         ctx.check()?;
@@ -83,32 +90,45 @@ pub fn solve(
             h[v] = f[rows[v] as usize] + c[v];
         }
         ends = (0..groups).map(|g| Ends::of(g as u8, &h, &b, &lo, &hi, &group)).collect::<Vec<_>>();
+        for (g, end) in ends.iter().enumerate() {
+            level[g] = end.level(g as u8, &h, &b, &lo, &hi, &group);
+        }
         let violation = ends.iter().map(Ends::violation).fold(f64::NEG_INFINITY, f64::max);
         let value = 0.5 * (0..n).map(|v| b[v] * (h[v] + c[v])).sum::<f64>();
-        path.push(value);
+        let mut gap = 0.0;
+        for v in 0..n {
+            let slope = h[v] - level[group[v] as usize];
+            let end = if slope > 0.0 { lo[v] } else { hi[v] };
+            gap += if slope == 0.0 { 0.0 } else { slope * (b[v] - end) };
+        }
+        path.push(if gap.is_finite() { gap - value } else { -value });
+        // The sums have terms as large as the multipliers.
+        let magnitude: f64 = (0..n).map(|v| (b[v] * h[v]).abs()).sum();
+        bound = Bound::new(gap, tolerance, gap - value, magnitude);
         ctx.progress(Progress { what, step: rounds, of: None, value: Some(value) });
-        if violation <= tolerance {
+        if violation <= tolerance && (bound.holds() || !boxed) {
             break;
         }
         if steps >= max_steps {
-            stop = Stop::MaxIter;
             break;
         }
-        // Rounding: the violation is above tolerance, but no step lowers the objective.
-        stalled = match path.len() {
-            1 => 0,
-            len if path[len - 1] < path[len - 2] => 0,
-            _ => stalled + 1,
-        };
+        // Rounding: more is asked for, but no step lowers the objective.
+        stalled = if value < least - 1e-14 * magnitude { 0 } else { stalled + 1 };
+        least = least.min(value);
         if stalled > 20 {
-            stop = Stop::NoProgress;
+            halt = Halt::Rounding;
             break;
         }
         let set = working_set(&h, &b, &lo, &hi, &group, &ends, &previous, size);
         let members: Vec<usize> = set.iter().map(|&v| rows[v] as usize).collect();
         let mut inner = Inner::new(gram, ctx, &set, &members, &h, &b, &lo, &hi, &group, groups);
         let local = (0.1 * violation).max(0.5 * tolerance);
-        let local = if violation < 10.0 * tolerance { 0.5 * tolerance } else { local };
+        let local = match violation {
+            // Within the tolerance, but not the gap.
+            v if v <= tolerance => 0.1 * v,
+            v if v < 10.0 * tolerance => 0.5 * tolerance,
+            _ => local,
+        };
         steps += inner.run(local, (max_steps - steps).min(200 * size.max(100)));
         let changes: Vec<(u32, f64)> = set
             .iter()
@@ -124,24 +144,8 @@ pub fn solve(
         previous = set;
         rounds += 1;
     }
-    let mut level = [0.0; 2];
-    for (g, end) in ends.iter().enumerate() {
-        level[g] = end.level(g as u8, &h, &b, &lo, &hi, &group);
-    }
-    let (mut gap, mut gap_allowed) = (0.0, 0.0);
-    for v in 0..n {
-        let slope = h[v] - level[group[v] as usize];
-        let best = if slope > 0.0 { slope * lo[v] } else { slope * hi[v] };
-        if best.is_finite() {
-            gap += slope * b[v] - best;
-        }
-        if (hi[v] - lo[v]).is_finite() {
-            gap_allowed += tolerance * (hi[v] - lo[v]);
-        }
-    }
     let violation = ends.iter().map(Ends::violation).fold(0.0, f64::max);
-    let objective = path.last().copied().unwrap_or(0.0);
-    Ok(Solution { b, f, level, steps, rounds, violation, gap, gap_allowed, objective, path, stop })
+    Ok(Solution { b, f, level, steps, rounds, violation, bound, path, halt })
 }
 
 /// Steps by row, with those of variables that share a row added up and nothing that did not move.

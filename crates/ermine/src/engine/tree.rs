@@ -328,6 +328,11 @@ impl Tree {
         }
     }
 
+    /// The same tree with every value so many times as large.
+    pub fn scale(&mut self, factor: f64) {
+        self.values.iter_mut().for_each(|value| *value *= factor);
+    }
+
     /// `out[row] += scale * value of its leaf`
     pub fn add_to(&self, block: &Block, scale: f64, out: &mut [f64]) {
         let k = self.outputs;
@@ -439,7 +444,7 @@ impl TryFrom<Stored> for Tree {
             && Some(values.len()) == weights.len().checked_mul(outputs)
             && (impurity.is_empty() || impurity.len() == nodes.len());
         if !fits {
-            return Err(broken("arrays that do not fit together"));
+            return Err(broken("arrays that are inconsistent"));
         }
         Ok(Tree { cols, outputs, nodes, sets, leaf, values, weights, impurity })
     }

@@ -10,12 +10,12 @@
 //! Steihaug 1982). The plain hinge and the penalty ||w||_1 go by coordinate descent ([`dual_coordinate`]), which needs the rows in memory.
 
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
-    Stop, Task, X,
+    Array, Bound, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
+    Task, X,
     core::{
         Batch, Reduce, TargetKind, choice,
         ctx::Progress,
-        kernel::{add_scaled, dot},
+        kernel::{add_scaled, all_finite, dot},
         linalg::{self, Cholesky},
         param::{above, at_least, log},
         params, reduce,
@@ -34,7 +34,7 @@ choice! {
 }
 
 choice! {
-    /// What a row inside the margin costs.
+    /// Loss function.
     pub enum Loss {
         Hinge = "hinge",
         SquaredHinge = "squared_hinge",
@@ -42,33 +42,34 @@ choice! {
 }
 
 choice! {
-    /// For compatibility: the code picks the form that is faster.
+    /// Accepted for scikit-learn compatibility; ignored, because the faster form is chosen automatically.
     pub enum Dual: bool where at_least(0.0) => { Auto = "auto" }
 }
 
 params! {
-    /// Classifies by the widest margin between linear scores. Fast for many rows or many sparse columns.
+    /// Linear support vector classification. Fast for many rows or many sparse columns.
     pub struct LinearSVC {
-        /// l2 keeps weights small, l1 makes most of them zero.
+        /// Penalty on the weights: l2 keeps them small, l1 sets most of them to zero.
         penalty: Penalty = Penalty::L2;
-        /// What a row inside the margin costs.
+        /// Loss function.
         loss: Loss = Loss::SquaredHinge;
-        /// For compatibility: the code picks the form that is faster.
+        /// Accepted for scikit-learn compatibility; ignored, because the faster form is chosen automatically.
         dual: Dual = Dual::Auto;
-        /// Stop when the optimality conditions hold to this.
+        /// Stop when the optimality conditions hold within this tolerance and the objective is proven to be this close to
+        /// its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
-        /// Price of a row inside the margin.
+        /// Inverse regularisation strength: cost of a row inside the margin.
         C: f64 = 1.0, above(0.0), log(1e-4, 1e2);
-        /// Whether to fit an intercept, which is penalised like a weight.
+        /// Whether to fit an intercept, which is penalised like the weights.
         fit_intercept: bool = true;
-        /// Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+        /// Value of the constant column behind the intercept; larger values penalise the intercept less.
         intercept_scaling: f64 = 1.0, above(0.0);
-        /// Most passes.
+        /// Maximum number of passes over the data.
         max_iter: usize = 1000, at_least(1.0);
     }
 }
 
-const WHY_MEMORY: &str = "coordinate descent goes back to any row";
+const WHY_MEMORY: &str = "coordinate descent revisits rows in random order";
 
 /// Above this many columns a Hessian costs more than it saves.
 const NEWTON_COLUMNS: usize = 500;
@@ -129,28 +130,14 @@ impl Estimator for LinearSVC {
         let coef = Matrix::new(solved.iter().flat_map(|s| s.w[..p].to_vec()).collect(), solved.len(), p);
         let constant = self.constant();
         let intercept = solved.iter().map(|s| s.w[p] * constant).collect();
-        let gaps: Option<Vec<f64>> = solved.iter().map(|s| s.gap).collect();
-        let certificate = match gaps {
-            Some(gaps) => Certificate::DualityGap {
-                gap: gaps.iter().sum(),
-                tolerance: self.tol * solved.iter().map(|s| s.objective).sum::<f64>(),
-            },
-            None => Certificate::Gradient {
-                norm: solved.iter().map(|s| s.gradient).fold(0.0, f64::max),
-                tolerance: solved.iter().map(|s| s.tolerance).fold(0.0, f64::max),
-            },
+        let halt = solved.iter().find(|s| !s.bound.holds()).map_or(Halt::Rounding, |s| s.halt);
+        let bound = Bound::sum(solved.iter().map(|s| s.bound));
+        let objective = match &solved[..] {
+            [one] if !one.path.is_empty() => one.path.clone(),
+            many => vec![many.iter().map(|s| s.objective).sum()],
         };
-        let stops = [Stop::MaxIter, Stop::NoProgress];
-        let log = FitLog {
-            passes: solved.iter().map(|s| s.path.len().max(s.passes)).max().unwrap_or(0),
-            stop: stops.into_iter().find(|stop| solved.iter().any(|s| s.stop == *stop)).unwrap_or(Stop::Converged),
-            objective: match &solved[..] {
-                [one] if !one.path.is_empty() => one.path.clone(),
-                many => vec![many.iter().map(|s| s.objective).sum()],
-            },
-            certificate,
-            notes: Vec::new(),
-        };
+        let passes = solved.iter().map(|s| s.passes).max().unwrap_or(0);
+        let log = FitLog::proven(passes, objective, bound, halt);
         Ok(Fit::new(LinearClassifier { linear: LinearModel { coef, intercept }, classes }, log))
     }
 }
@@ -159,11 +146,10 @@ struct Solved {
     w: Vec<f64>,
     passes: usize,
     path: Vec<f64>,
-    stop: Stop,
     objective: f64,
-    gap: Option<f64>,
-    gradient: f64,
-    tolerance: f64,
+    bound: Bound,
+    /// What ended it, if not the bound.
+    halt: Halt,
 }
 
 impl LinearSVC {
@@ -195,11 +181,9 @@ impl LinearSVC {
             w: found.w,
             passes: found.passes,
             path: Vec::new(),
-            stop: found.stop,
             objective: found.objective,
-            gap: found.gap,
-            gradient: 0.0,
-            tolerance: self.tol,
+            bound: found.bound,
+            halt: found.halt,
         })
     }
 
@@ -214,24 +198,35 @@ impl LinearSVC {
         };
         let mut w = vec![0.0; p + 1];
         let mut here = at(&w)?;
-        let largest = |g: &[f64]| g.iter().fold(0.0f64, |m, g| m.max(g.abs()));
-        let first = largest(&here.gradient);
-        let tolerance = (1e-6 * self.tol * first).max(1e-12);
-        let (mut path, mut stop) = (vec![here.loss], Stop::MaxIter);
+        let overflow =
+            |sums: &Sums| !sums.loss.is_finite() || !all_finite(&sums.gradient) || !all_finite(&sums.hessian);
+        if overflow(&here) {
+            return Err(Error::Data("LinearSVC: squares of the values overflow".into())
+                .hint("bring the columns to a common scale"));
+        }
+        // The penalty has curvature one in every direction: |g|^2 / 2 is the duality gap. Newton's steps are exact once the rows
+        // inside the margin are found, so it is worth going further than asked.
+        let prove = |here: &Sums| Bound::new(0.5 * dot(&here.gradient, &here.gradient), self.tol, here.loss, here.loss);
+        let first = prove(&here).gap;
+        let (mut path, mut halt) = (vec![here.loss], Halt::MaxIter);
         while path.len() <= self.max_iter {
-            if largest(&here.gradient) <= tolerance {
-                stop = Stop::Converged;
+            let bound = prove(&here);
+            if bound.gap <= 1e-10 * bound.tolerance {
                 break;
             }
             let step = if hessian {
                 newton_step(&here, p + 1, 2.0 * self.C)
             } else {
                 // The closer to the optimum, the more digits: steps stay better than linear and cost no more than they bring.
-                let share = (largest(&here.gradient) / first).sqrt().min(0.5);
-                truncated_step(&here.gradient, share, |v| {
+                let share = (bound.gap / first).powf(0.25).min(0.5);
+                Some(truncated_step(&here.gradient, share, |v| {
                     let product = reduce(ctx, data, &Curvature { w: &w, v, class, constant: self.constant() })?;
                     Ok(v.iter().zip(&product).map(|(v, hv)| v + 2.0 * self.C * hv).collect())
-                })?
+                })?)
+            };
+            let Some(step) = step.filter(|step| all_finite(step)) else {
+                halt = Halt::Rounding;
+                break;
             };
             let slope = dot(&step, &here.gradient);
             let mut length = 1.0;
@@ -246,35 +241,35 @@ impl LinearSVC {
                     break None;
                 }
             };
-            let Some((moved, there)) = next else {
-                stop = Stop::NoProgress;
+            let Some((moved, there)) = next.filter(|(_, there)| there.loss < here.loss && !overflow(there)) else {
+                halt = Halt::Rounding;
                 break;
             };
             (w, here) = (moved, there);
             path.push(here.loss);
             ctx.progress(Progress { what: "LinearSVC", step: path.len() - 1, of: None, value: Some(here.loss) });
         }
-        let gradient = largest(&here.gradient);
-        Ok(Solved { w, passes: 0, objective: here.loss, path, stop, gap: None, gradient, tolerance })
+        Ok(Solved { w, passes: path.len() - 1, objective: here.loss, bound: prove(&here), path, halt })
     }
 }
 
-/// Solves (I + scale H) d = -g with the diagonal brought to one first.
-fn newton_step(sums: &Sums, n: usize, scale: f64) -> Vec<f64> {
+/// Solves (I + scale H) d = -g with the diagonal brought to one first; `None` when the numbers do not allow it.
+fn newton_step(sums: &Sums, n: usize, scale: f64) -> Option<Vec<f64>> {
     let stride = linalg::padded(n);
     let unit: Vec<f64> = (0..n).map(|i| (1.0 + scale * sums.hessian[i * stride + i]).sqrt().recip()).collect();
     let entry = |i: usize, j: usize| f64::from(i == j) + scale * sums.hessian[i.max(j) * stride + i.min(j)];
     let mut ridge = 0.0;
-    loop {
+    while ridge < 1.0 {
         let scaled = Matrix::from_fn(n, n, |i, j| entry(i, j) * unit[i] * unit[j] + if i == j { ridge } else { 0.0 });
         if let Some(factor) = Cholesky::new(&scaled) {
             let mut step: Vec<f64> = sums.gradient.iter().zip(&unit).map(|(g, u)| -g * u).collect();
             factor.solve(&mut step, 1);
             step.iter_mut().zip(&unit).for_each(|(d, u)| *d *= u);
-            return step;
+            return Some(step);
         }
         ridge = (ridge * 10.0f64).max(1e-12);
     }
+    None
 }
 
 /// Solves A d = -g by conjugate gradients, given products with A, until `share` of the residual is left.

@@ -22,11 +22,11 @@ choice! {
 }
 
 params! {
-    /// New random features whose inner products approximate the Gaussian kernel.
+    /// Approximates the Gaussian kernel by random Fourier features.
     pub struct RBFSampler {
-        /// Width of the kernel exp(-gamma ||x - z||^2).
+        /// Coefficient of the kernel exp(-gamma ||x - z||^2).
         gamma: Width = Width::Number(1.0), at_least(0.0), log(1e-4, 1e1);
-        /// How many features.
+        /// Number of features to construct.
         n_components: usize = 100, at_least(1.0), log(10.0, 1000.0);
     }
 }

@@ -2,19 +2,18 @@
 
 use super::Expansion;
 use crate::{
-    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Result, Shape, Source, Stop, X,
+    Array, Bound, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, OwnedX, Result, Shape, Source, X,
     core::{Batch, choice, kernel::sigmoid, rng::key},
     engine::{
         gram::Gram,
         kernel::{Defaults, Gamma, Kernel, resolve_gamma},
-        points::Points,
         smo,
     },
 };
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What the decision function gives for more than two classes.
+    /// Shape of the decision function for more than two classes.
     pub enum DecisionShape {
         /// A column for each class: its votes, and how clear they were as the fraction.
         Ovr = "ovr",
@@ -41,7 +40,7 @@ pub struct Common<'a> {
 pub const AS_FAR_AS_TOL: &str =
     "the optimum is reached within tol, 1e-3 by default, along a path that depends on the rows";
 
-pub const WHY_MEMORY: &str = "the solver goes back to any pair of rows";
+pub const WHY_MEMORY: &str = "the solver revisits arbitrary pairs of rows";
 
 impl Common<'_> {
     pub fn batch<'d>(&self, data: &'d dyn Source, ctx: &Ctx) -> Result<Batch<'d>> {
@@ -58,8 +57,9 @@ impl Common<'_> {
         Ok((kernel, notes))
     }
 
-    pub fn max_steps(&self) -> usize {
-        usize::try_from(self.max_iter).unwrap_or(usize::MAX)
+    /// Without a limit of the user's own, one that only problems meet whose numbers do not let them converge.
+    pub fn max_steps(&self, rows: usize) -> usize {
+        usize::try_from(self.max_iter).unwrap_or(10_000_000.max(100 * rows))
     }
 
     pub fn bytes(&self) -> f64 {
@@ -72,6 +72,18 @@ pub fn resolve(kernel: &Kernel, gamma: Gamma, degree: usize, coef0: f64, batch: 
     if kernel.is_precomputed() && batch.x.rows() != batch.x.cols() {
         let found = format!("{} x {}", batch.x.rows(), batch.x.cols());
         return Err(Error::shape("a precomputed kernel", "a square matrix", found));
+    }
+    if let (true, X::Dense(k)) = (kernel.is_precomputed(), batch.x) {
+        let n = k.cols;
+        let largest = k.values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        let differ = |i: usize, j: usize| (k.values[i * n + j] - k.values[j * n + i]).abs() > 1e-6 * largest;
+        if let Some((i, j)) = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).find(|&(i, j)| differ(i, j)) {
+            return Err(Error::Data(format!(
+                "a precomputed kernel must be symmetric, but row {i}, column {j} has {:e} and row {j}, column {i} has {:e}",
+                k.values[i * n + j],
+                k.values[j * n + i]
+            )));
+        }
     }
     let gamma = if kernel.is_precomputed() { 1.0 } else { resolve_gamma(gamma, &batch.x, batch.weights) };
     let kernel = kernel.resolve(&Defaults { gamma, degree: degree as f64, coef0 });
@@ -99,7 +111,7 @@ impl Task<'_> {
         let ids: &[usize] = if self.kernel.is_precomputed() { &self.rows } else { &[] };
         let points = self.kernel.points(&self.batch.x, self.rows.iter().copied());
         let mut gram = Gram::new(self.kernel, &points, ids, self.bytes);
-        smo::solve(ctx, self.common.name, &mut gram, problem, tol, self.common.max_steps())
+        smo::solve(ctx, self.common.name, &mut gram, problem, tol, self.common.max_steps(self.rows.len()))
     }
 }
 
@@ -169,7 +181,7 @@ pub fn fit_pairs(
     }
     let intercept = machines.iter().map(|machine| machine.intercept).collect();
     let solutions: Vec<&smo::Solution> = machines.iter().map(|machine| &machine.solution).collect();
-    let mut log = story(&solutions, common.tol);
+    let mut log = story(&solutions, common.tol, notes.is_empty());
     notes.push(format!("{} support vectors of {} rows", ids.len(), batch.rows()));
     if let [machine] = &machines[..] {
         // ||w||^2 = sum_ij c_i c_j K_ij; c is b, scaled by NuSVC, and f = K b.
@@ -184,25 +196,24 @@ pub fn fit_pairs(
     Ok(Fit::new(SupportClassifier { expansion, n_support, shape, break_ties, platt }, log))
 }
 
-/// The log of one or several solved problems.
-pub fn story(solutions: &[&smo::Solution], tol: f64) -> FitLog {
+/// The log of one or several solved problems. Where the kernel is not positive semi-definite they are not convex, and nothing is
+/// proven but that the conditions of optimality hold.
+pub fn story(solutions: &[&smo::Solution], tol: f64, convex: bool) -> FitLog {
     let worst = solutions.iter().map(|s| s.violation).fold(0.0, f64::max);
-    let stops = [Stop::MaxIter, Stop::NoProgress];
-    let stop = stops.into_iter().find(|stop| solutions.iter().any(|s| s.stop == *stop)).unwrap_or(Stop::Converged);
     let objective = match solutions {
         [one] => one.path.clone(),
-        many => vec![many.iter().map(|s| s.objective).sum()],
+        many => vec![many.iter().map(|s| s.objective()).sum()],
     };
-    FitLog {
-        passes: solutions.iter().map(|s| s.steps).sum(),
-        stop,
-        objective,
-        certificate: Certificate::DualityGap {
-            gap: solutions.iter().map(|s| s.gap).sum(),
-            tolerance: solutions.iter().map(|s| s.gap_allowed).sum(),
-        },
-        notes: vec![format!("largest violation of the optimality conditions {worst:.1e} (tolerance {tol:.1e})")],
-    }
+    let passes = solutions.iter().map(|s| s.steps).sum();
+    let open = solutions.iter().find(|s| !s.bound.holds());
+    let halt = open.map_or(Halt::Rounding, |s| s.halt);
+    let log = if convex {
+        FitLog::proven(passes, objective, Bound::sum(solutions.iter().map(|s| s.bound)), halt)
+    } else {
+        let halt = if worst <= tol { Halt::Stationary } else { halt };
+        FitLog::ended(passes, objective, halt, Certificate::Gradient { norm: worst, tolerance: tol })
+    };
+    log.with_notes(vec![format!("largest violation of the optimality conditions {worst:.1e} (tolerance {tol:.1e})")])
 }
 
 const FOLDS: u64 = 5;
@@ -231,7 +242,7 @@ fn platt(ctx: &Ctx, task: &Task, solve: &(impl Fn(&Ctx, &Task) -> Result<Machine
         let coef = Matrix::new(used.iter().map(|&at| machine.coef[at]).collect(), used.len(), 1);
         let ids = used.iter().map(|&at| part.rows[at]).collect();
         let expansion = Expansion::new(task.kernel.clone(), &task.batch.x, ids, coef, vec![machine.intercept]);
-        let held = Points::take(&task.batch.x, outside.iter().map(|&at| task.rows[at]));
+        let held = OwnedX::take(&task.batch.x, outside.iter().map(|&at| task.rows[at]));
         let mut out = vec![0.0; outside.len()];
         expansion.scores(&held.x(), &mut out);
         outside.iter().zip(out).for_each(|(&at, score)| scores[at] = score);

@@ -8,7 +8,7 @@
 
 use super::{LinearModel, model::scores};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Stop, Task,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
     X,
     core::{
         kernel,
@@ -22,23 +22,24 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Ridge whose strength and noise level follow from the data by their marginal likelihood; predicts with a deviation.
+    /// Ridge regression whose penalty and noise level maximise the marginal likelihood; predicts with a standard
+    /// deviation.
     pub struct BayesianRidge {
-        /// Most steps.
+        /// Maximum number of iterations.
         max_iter: usize = 300, at_least(1.0);
-        /// Stop when the coefficients change by less in sum.
+        /// Stop when the coefficients change by less than this in total.
         tol: f64 = 1e-3, above(0.0);
-        /// Shape of the Gamma prior of the noise precision.
+        /// Shape of the gamma prior on the noise precision.
         alpha_1: f64 = 1e-6, at_least(0.0);
-        /// Rate of the Gamma prior of the noise precision.
+        /// Rate of the gamma prior on the noise precision.
         alpha_2: f64 = 1e-6, at_least(0.0);
-        /// Shape of the Gamma prior of the precision of the coefficients.
+        /// Shape of the gamma prior on the precision of the coefficients.
         lambda_1: f64 = 1e-6, at_least(0.0);
-        /// Rate of the Gamma prior of the precision of the coefficients.
+        /// Rate of the gamma prior on the precision of the coefficients.
         lambda_2: f64 = 1e-6, at_least(0.0);
-        /// First noise precision; none is one over the variance of the target.
+        /// Initial noise precision; none is 1 / variance of the target.
         alpha_init: Option<f64> = None, above(0.0);
-        /// First precision of the coefficients; none is 1.
+        /// Initial precision of the coefficients; none is 1.
         lambda_init: Option<f64> = None, above(0.0);
         /// Whether to fit an intercept.
         fit_intercept: bool = true;
@@ -98,7 +99,7 @@ impl Estimator for BayesianRidge {
             (z, (yy - explained).max(0.0))
         };
         let coefficients = |z: &[f64]| -> Vec<f64> { (0..p).map(|j| kernel::dot(eigen.vectors.row(j), z)).collect() };
-        let mut stop = Stop::MaxIter;
+        let mut halt = Halt::MaxIter;
         let mut objective = Vec::new();
         let mut old: Option<Vec<f64>> = None;
         for _ in 0..self.max_iter {
@@ -115,7 +116,7 @@ impl Estimator for BayesianRidge {
             let moved = old.map_or(f64::INFINITY, |old| old.iter().zip(&w).map(|(a, b)| (a - b).abs()).sum());
             old = Some(w);
             if moved < self.tol {
-                stop = Stop::Converged;
+                halt = Halt::Settled;
                 break;
             }
         }
@@ -126,13 +127,8 @@ impl Estimator for BayesianRidge {
         let sigma = scaled.times(&eigen.vectors.transposed());
         let mean = if self.fit_intercept { gram.mean[..p].to_vec() } else { vec![0.0; p] };
         let intercept = if self.fit_intercept { gram.mean[p] - kernel::dot(&w, &mean) } else { 0.0 };
-        let log = FitLog {
-            passes: objective.len() - 1,
-            stop,
-            certificate: FitLog::monotone(&objective),
-            objective,
-            notes: Vec::new(),
-        };
+        let certificate = FitLog::monotone(&objective);
+        let log = FitLog::ended(objective.len() - 1, objective, halt, certificate);
         let linear = LinearModel { coef: Matrix::new(w, 1, p), intercept: vec![intercept] };
         Ok(Fit::new(BayesianRidgeModel { linear, alpha, lambda, sigma, mean }, log))
     }

@@ -2,14 +2,13 @@
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
-    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Result, Source, X,
+    Array, Ctx, Error, Fit, Matrix, Model, Output, Result, Source, X,
     core::{Batch, Reduce, data::Row, reduce, stats::ColumnMoments},
     engine::{
         family::{Deviance, Family, Link},
-        lbfgs::Outcome,
         least_squares,
-        loss::{GammaLog, PointLoss, PoissonLog, Squared, TweedieLog},
-        newton::{Offset, Scores},
+        loss::{GammaLog, Logistic, PointLoss, PoissonLog, Squared, TweedieLog},
+        newton::{Minimum, Offset, Scores},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -25,6 +24,38 @@ pub struct Glm<'a> {
     pub offset: Option<Offset>,
     pub tol: f64,
     pub max_iter: usize,
+}
+
+/// Runs code with the loss of a family and a link, compiled for each; up to a constant they are half the deviance.
+macro_rules! with_loss {
+    ($glm:expr, |$loss:ident| $run:expr) => {
+        match ($glm.family, $glm.link) {
+            (Family::Poisson | Family::Tweedie { power: 1.0 }, Link::Log) => {
+                let $loss = PoissonLog;
+                $run
+            }
+            (Family::Gamma | Family::Tweedie { power: 2.0 }, Link::Log) => {
+                let $loss = GammaLog;
+                $run
+            }
+            (Family::Normal | Family::Tweedie { power: 0.0 }, Link::Identity) => {
+                let $loss = Squared;
+                $run
+            }
+            (Family::Bernoulli, Link::Logit) => {
+                let $loss = Logistic;
+                $run
+            }
+            (Family::Tweedie { power }, Link::Log) if power > 0.0 => {
+                let $loss = TweedieLog { power };
+                $run
+            }
+            (family, link) => {
+                let $loss = Deviance { family, link };
+                $run
+            }
+        }
+    };
 }
 
 impl Glm<'_> {
@@ -51,23 +82,8 @@ impl Glm<'_> {
             };
             start[cols] = self.link.score(inside);
         }
-        let outcome = match (self.family, self.link) {
-            (Family::Poisson | Family::Tweedie { power: 1.0 }, Link::Log) => {
-                self.minimise(data, ctx, &moments, PoissonLog, start)
-            }
-            (Family::Gamma | Family::Tweedie { power: 2.0 }, Link::Log) => {
-                self.minimise(data, ctx, &moments, GammaLog, start)
-            }
-            (Family::Normal | Family::Tweedie { power: 0.0 }, Link::Identity) => {
-                self.minimise(data, ctx, &moments, Squared, start)
-            }
-            (Family::Tweedie { power }, Link::Log) if power > 0.0 => {
-                self.minimise(data, ctx, &moments, TweedieLog { power }, start)
-            }
-            (family, link) => self.minimise(data, ctx, &moments, Deviance { family, link }, start),
-        };
-        let (outcome, mut intercept) = outcome?;
-        let mut coef = Matrix::new(outcome.w[..cols].to_vec(), 1, cols);
+        let (minimum, mut intercept) = with_loss!(self, |loss| self.minimise(data, ctx, &moments, loss, &mean, start))?;
+        let mut coef = Matrix::new(minimum.w[..cols].to_vec(), 1, cols);
         let mut notes = Vec::new();
         if self.alpha == 0.0 {
             let outside = self.offset.map(|offset| offset.column);
@@ -83,15 +99,13 @@ impl Glm<'_> {
             coef[(0, offset.column)] = if offset.log { 0.0 } else { 1.0 };
             exposure = offset.log.then_some(offset.column);
         }
-        let log = FitLog {
-            passes: outcome.path.len() - 1,
-            stop: outcome.stop,
-            objective: outcome.path,
-            certificate: Certificate::Gradient { norm: outcome.gradient_norm, tolerance: self.tol },
-            notes,
-        };
         let model = GlmModel { coef, intercept, family: self.family, link: self.link, exposure };
-        Ok(Fit::new(model, log))
+        Ok(Fit::new(model, minimum.log(1.0).with_notes(notes)))
+    }
+
+    /// The least that the loss of a row can be.
+    fn least(&self, y: f64) -> f64 {
+        with_loss!(self, |loss| loss.least(y))
     }
 
     fn minimise<L: PointLoss>(
@@ -100,8 +114,9 @@ impl Glm<'_> {
         ctx: &Ctx,
         moments: &crate::core::stats::Moments,
         loss: L,
+        mean: &Mean,
         start: Vec<f64>,
-    ) -> Result<(Outcome, f64)> {
+    ) -> Result<(Minimum, f64)> {
         let scores = Scores {
             data,
             ctx,
@@ -111,13 +126,14 @@ impl Glm<'_> {
             l2: self.alpha * (1.0 - self.l1_ratio),
             intercept: self.fit_intercept,
             offset: self.offset,
-            tolerance: self.tol,
+            least: mean.least / mean.weight,
+            tol: self.tol,
             max_iter: self.max_iter,
             curvature: 1.0,
         };
-        let outcome = scores.minimise(start)?;
-        let intercept = scores.intercept_of(&outcome.w);
-        Ok((outcome, intercept))
+        let minimum = scores.minimise(start)?;
+        let intercept = scores.intercept_of(&minimum.w);
+        Ok((minimum, intercept))
     }
 }
 
@@ -130,6 +146,8 @@ struct TargetMean<'a> {
 struct Mean {
     weight: f64,
     sum: f64,
+    /// Sum of what the loss is at least.
+    least: f64,
 }
 
 impl Mean {
@@ -142,7 +160,7 @@ impl Reduce for TargetMean<'_> {
     type Stat = Mean;
 
     fn zero(&self) -> Mean {
-        Mean { weight: 0.0, sum: 0.0 }
+        Mean { weight: 0.0, sum: 0.0, least: 0.0 }
     }
 
     fn add(&self, stat: &mut Mean, batch: &Batch) -> Result<()> {
@@ -154,6 +172,7 @@ impl Reduce for TargetMean<'_> {
             let weight = batch.weight(i);
             stat.weight += weight;
             stat.sum += weight * y;
+            stat.least += weight * self.glm.least(y);
             if let Some(offset) = self.glm.offset.filter(|offset| offset.log) {
                 let logarithm = offset.of(&batch.x.row(i));
                 if !logarithm.is_finite() {
@@ -168,6 +187,7 @@ impl Reduce for TargetMean<'_> {
     fn merge(&self, left: &mut Mean, right: Mean) {
         left.weight += right.weight;
         left.sum += right.sum;
+        left.least += right.least;
     }
 }
 

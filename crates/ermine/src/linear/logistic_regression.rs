@@ -6,13 +6,13 @@
 //!
 //! Method. Two classes: [`newton`]. More: L-BFGS with loss and gradient fused in each pass, scaled by the curvature of each
 //! column, orthant-wise when there is an L1 part. Columns are centred inside (the intercept takes up the difference), so an
-//! offset costs no digits. The certificate is the (sub-)gradient of the mean objective. Without a penalty, classes that a
+//! offset costs no digits. The fit ends when the duality gap is within `tol` of the objective. Without a penalty, classes that a
 //! plane separates have no finite optimum: that is detected by one more pass, and said.
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
-    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
-    Stop, Task, X,
+    Array, Bound, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
+    Task, X,
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
@@ -22,26 +22,27 @@ use crate::{
         stats::{ClassWeights, ColumnMoments, Moments},
     },
     engine::{
-        lbfgs::{self, Objective, Options},
+        lbfgs::{self, Objective, Options, largest},
         least_squares,
         loss::Logistic,
-        newton::{self, Scores},
+        newton::{self, Minimum, Proof, Scores},
     },
 };
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 
 params! {
-    /// Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2, L1 or mixed penalty.
+    /// Linear classification with probabilities, fitted by maximum likelihood with an L2, L1 or mixed penalty.
     pub struct LogisticRegression {
-        /// Inverse strength of the penalty; infinity for none.
+        /// Inverse regularisation strength; infinity for no penalty.
         C: f64 = 1.0, above_to(0.0, f64::INFINITY), log(1e-4, 1e4);
-        /// Share of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
+        /// Weight of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
         l1_ratio: f64 = 0.0, between(0.0, 1.0);
         /// Whether to fit intercepts, which are not penalised.
         fit_intercept: bool = true;
-        /// Stop when no component of the gradient of the mean objective is larger.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 300, at_least(1.0);
     }
 }
@@ -102,8 +103,8 @@ impl<'a> Prepared<'a> {
     pub fn fit(&self, params: &LogisticRegression, start: Option<&LogisticModel>) -> Result<Fit<LogisticModel>> {
         let problem = Problem { shared: self, params };
         let start = start.map_or_else(|| problem.start(), |model| problem.start_from(model));
-        let outcome = if problem.outputs() == 1 { problem.two_classes(start)? } else { problem.lbfgs(start)? };
-        problem.finish(outcome)
+        let minimum = if problem.outputs() == 1 { problem.two_classes(start)? } else { problem.lbfgs(start)? };
+        problem.finish(minimum)
     }
 }
 
@@ -168,7 +169,7 @@ impl Problem<'_> {
         start
     }
 
-    fn two_classes(&self, start: Vec<f64>) -> Result<lbfgs::Outcome> {
+    fn two_classes(&self, start: Vec<f64>) -> Result<Minimum> {
         let (l1, l2) = self.penalty();
         let share = self.shared.weights[1] / self.moments().weight;
         let scores = Scores {
@@ -180,14 +181,15 @@ impl Problem<'_> {
             l2,
             intercept: self.params.fit_intercept,
             offset: None,
-            tolerance: self.params.tol,
+            least: 0.0,
+            tol: self.params.tol,
             max_iter: self.params.max_iter,
             curvature: (share * (1.0 - share)).max(1e-3),
         };
         scores.minimise(start)
     }
 
-    fn lbfgs(&self, start: Vec<f64>) -> Result<lbfgs::Outcome> {
+    fn lbfgs(&self, start: Vec<f64>) -> Result<Minimum> {
         let (p, k) = (self.cols(), self.outputs());
         let (l1, l2) = self.penalty();
         let shares: Vec<f64> = self.shared.weights.iter().map(|w| w / self.moments().weight).collect();
@@ -208,20 +210,76 @@ impl Problem<'_> {
         let step = |step, value| {
             ctx.progress(Progress { what: "l-bfgs", step, of: Some(self.params.max_iter), value: Some(value) });
         };
-        let options =
-            Options { max_iter: self.params.max_iter, tolerance: self.params.tol, metric: &metric, step: &step };
-        if l1 > 0.0 {
-            let l1: Vec<f64> = (0..(p + 1) * k).map(|at| if at < p * k { l1 } else { 0.0 }).collect();
-            return lbfgs::minimise_l1(self, start, &l1, &options);
+        let smooth = Smooth { problem: self, last: RefCell::default(), lifted: RefCell::default() };
+        if self.params.fit_intercept && start[..p * k].iter().any(|w| *w != 0.0) && l1 + l2 > 0.0 {
+            smooth.evaluate(&vec![0.0; start.len()], &mut vec![0.0; start.len()])?;
         }
-        lbfgs::minimise(self, start, &options)
+        let met = |w: &[f64], value: f64, v: &[f64]| match l1 + l2 > 0.0 {
+            true => self.bound(&smooth, w, value).holds(),
+            false => largest(v) <= self.params.tol,
+        };
+        let options = Options { max_iter: self.params.max_iter, met: &met, metric: &metric, step: &step };
+        let outcome = if l1 > 0.0 {
+            let l1: Vec<f64> = (0..(p + 1) * k).map(|at| if at < p * k { l1 } else { 0.0 }).collect();
+            lbfgs::minimise_l1(&smooth, start, &l1, &options)?
+        } else {
+            lbfgs::minimise(&smooth, start, &options)?
+        };
+        let proof = if l1 + l2 > 0.0 {
+            if smooth.last.borrow().as_ref().is_none_or(|last| last.theta != outcome.w) {
+                smooth.evaluate(&outcome.w, &mut vec![0.0; outcome.w.len()])?;
+            }
+            Proof::Bound(self.bound(&smooth, &outcome.w, outcome.path[outcome.path.len() - 1]))
+        } else {
+            Proof::Gradient { norm: largest(&outcome.gradient), tolerance: self.params.tol }
+        };
+        Ok(Minimum { w: outcome.w, path: outcome.path, proof, halt: outcome.halt.unwrap_or(Halt::Rounding) })
+    }
+
+    /// The duality gap of three or more classes, from loss and gradient alone. The dual has a distribution over the classes for
+    /// each row; those of the model, mixed with one for all rows so that they add up to the counts of the classes as free
+    /// intercepts demand, are a feasible point. Its entropy is at least that share of the model's own.
+    fn bound(&self, smooth: &Smooth, theta: &[f64], value: f64) -> Bound {
+        let (p, k) = (self.cols(), self.outputs());
+        let (l1, l2) = self.penalty();
+        let last = smooth.last.borrow();
+        let Some(last) = last.as_ref().filter(|last| last.theta == theta) else {
+            return Bound::new(f64::INFINITY, self.params.tol, value, value);
+        };
+        let (w, b) = theta.split_at(p * k);
+        let (slopes, totals) = last.gradient.split_at(p * k);
+        let norm2 = kernel::dot(w, w);
+        let along = kernel::dot(w, slopes) - l2 * norm2;
+        let entropy = last.value - 0.5 * l2 * norm2 - along - kernel::dot(b, totals);
+        let share = |class: usize| self.shared.weights[class] / self.moments().weight;
+        // How much of the common distribution it takes, and its entropy.
+        let (mut mix, mut common) = (0.0f64, 0.0);
+        if self.params.fit_intercept {
+            let excess = |class: usize| totals[class] / (share(class) + totals[class]);
+            mix = (0..k).map(excess).fold(0.0, f64::max);
+            let part = |class: usize| (share(class) - (1.0 - mix) * (share(class) + totals[class])) / mix;
+            let entropy = |q: f64| if q > 0.0 { -q * q.ln() } else { 0.0 };
+            common = if mix > 0.0 { (0..k).map(|class| entropy(part(class))).sum() } else { 0.0 };
+        }
+        let lifted = smooth.lifted.borrow();
+        let lift = |at: usize| if mix > 0.0 { mix * lifted[at] } else { 0.0 };
+        let dual_slope = |at: usize| (1.0 - mix) * (slopes[at] - l2 * w[at]) + lift(at);
+        let reached = (1.0 - mix) * entropy + mix * common;
+        let dual = if l2 > 0.0 {
+            let over = |at: usize| (dual_slope(at).abs() - l1).max(0.0);
+            reached - (0..p * k).map(|at| over(at).powi(2)).sum::<f64>() / (2.0 * l2)
+        } else {
+            let most = (0..p * k).map(|at| dual_slope(at).abs()).fold(0.0, f64::max);
+            reached * if most > l1 { l1 / most } else { 1.0 }
+        };
+        Bound::new(value - dual, self.params.tol, value, value.abs() + along.abs())
     }
 
     /// From centred variables to the model.
-    fn finish(&self, outcome: lbfgs::Outcome) -> Result<Fit<LogisticModel>> {
+    fn finish(&self, minimum: Minimum) -> Result<Fit<LogisticModel>> {
         let (p, k) = (self.cols(), self.outputs());
         let centre = self.centre();
-        let mut coef = Matrix::from_fn(k, p, |class, j| outcome.w[j * k + class]);
+        let mut coef = Matrix::from_fn(k, p, |class, j| minimum.w[j * k + class]);
         let mut notes = Vec::new();
         if self.params.C.is_infinite() {
             let (data, ctx) = (self.shared.data, self.shared.ctx);
@@ -233,31 +291,25 @@ impl Problem<'_> {
         }
         let intercept = (0..k)
             .map(|class| match self.params.fit_intercept {
-                true => outcome.w[p * k + class] - kernel::dot(coef.row(class), &centre),
+                true => minimum.w[p * k + class] - kernel::dot(coef.row(class), &centre),
                 false => 0.0,
             })
             .collect();
         let model = LogisticModel { coef, intercept, classes: self.shared.classes };
-        let mut stop = outcome.stop;
+        let unit = self.moments().weight * if self.params.C.is_finite() { self.params.C } else { 1.0 };
+        let mut log = minimum.log(unit);
         if self.params.C.is_infinite() {
             let least = reduce(self.shared.ctx, self.shared.data, &LeastMargin { model: &model })?;
             if least > 0.0 {
-                notes.push(
+                let path = log.objective.clone();
+                log = FitLog::ended(log.passes(), path, Halt::MaxIter, log.certificate().clone()).with_notes(vec![
                     "the classes are separated by a plane: without a penalty the coefficients have no finite optimum, and \
                      these are only where the fit stopped; a finite C has one"
                         .into(),
-                );
-                stop = Stop::MaxIter;
+                ]);
             }
         }
-        let log = FitLog {
-            passes: outcome.path.len() - 1,
-            stop,
-            objective: outcome.path,
-            certificate: Certificate::Gradient { norm: outcome.gradient_norm, tolerance: self.params.tol },
-            notes,
-        };
-        Ok(Fit::new(model, log))
+        Ok(Fit::new(model, log.with_notes(notes)))
     }
 }
 
@@ -312,13 +364,27 @@ struct Slope {
     scores: Vec<f64>,
 }
 
-impl Objective for Problem<'_> {
+/// What L-BFGS sees, with where it was last evaluated and the slopes where all coefficients are zero, which the bound needs.
+struct Smooth<'a> {
+    problem: &'a Problem<'a>,
+    last: RefCell<Option<Evaluated>>,
+    lifted: RefCell<Vec<f64>>,
+}
+
+struct Evaluated {
+    theta: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+impl Objective for Smooth<'_> {
     fn evaluate(&self, theta: &[f64], gradient: &mut [f64]) -> Result<f64> {
-        let (p, k) = (self.cols(), self.outputs());
-        let centre = self.centre();
-        let sum = Slopes { theta, centre: &centre, k, intercept: self.params.fit_intercept };
-        let at = reduce(self.shared.ctx, self.shared.data, &sum)?;
-        let (weight, (_, l2)) = (self.moments().weight, self.penalty());
+        let problem = self.problem;
+        let (p, k) = (problem.cols(), problem.outputs());
+        let centre = problem.centre();
+        let sum = Slopes { theta, centre: &centre, k, intercept: problem.params.fit_intercept };
+        let at = reduce(problem.shared.ctx, problem.shared.data, &sum)?;
+        let (weight, (_, l2)) = (problem.moments().weight, problem.penalty());
         let coefficients = &theta[..p * k];
         for (to, from) in gradient.iter_mut().zip(&at.gradient) {
             *to = from / weight;
@@ -330,10 +396,15 @@ impl Objective for Problem<'_> {
                 row[class] += l2 * coefficients[j * k + class] - centre[j] * totals[class];
             }
         }
-        if !self.params.fit_intercept {
+        if !problem.params.fit_intercept {
             totals.fill(0.0);
         }
-        Ok(at.loss / weight + 0.5 * l2 * kernel::dot(coefficients, coefficients))
+        let value = at.loss / weight + 0.5 * l2 * kernel::dot(coefficients, coefficients);
+        if self.lifted.borrow().is_empty() && coefficients.iter().all(|w| *w == 0.0) {
+            *self.lifted.borrow_mut() = gradient[..p * k].to_vec();
+        }
+        *self.last.borrow_mut() = Some(Evaluated { theta: theta.to_vec(), value, gradient: gradient.to_vec() });
+        Ok(value)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::LinearModel;
 use crate::{
-    Certificate, Ctx, Error, Fit, FitLog, Matrix, Result, Shape, Source, Stop,
+    Bound, Ctx, Error, Fit, FitLog, Matrix, Result, Shape, Source,
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
@@ -15,7 +15,7 @@ use crate::{
         stats::{Gram, Moments},
     },
     engine::{
-        coordinate::{self, Columns, Lazy, Penalty, Whole},
+        coordinate::{self, Columns, Lazy, Penalty, Solved, Whole},
         folds, least_squares,
     },
 };
@@ -209,21 +209,12 @@ impl Net<'_> {
         }
         let mut coef = Matrix::zeros(targets, shape.cols);
         let mut intercept = vec![0.0; targets];
-        let (mut gap, mut tolerance, mut log) = (0.0f64, 0.0f64, FitLog { stop: Stop::Converged, ..FitLog::default() });
+        let mut solutions: Vec<Solved> = Vec::new();
         let mut one = |target: usize, columns: &mut dyn Columns, x_mean: &[f64], y_mean: f64| -> Result<()> {
-            let allowed = self.tol * columns.scale();
             let w = coef.row_mut(target);
-            let solved = coordinate::solve(columns, self.penalty(alpha), w, allowed, self.max_iter, ctx)?;
+            solutions.push(coordinate::solve(columns, self.penalty(alpha), w, self.tol, self.max_iter, ctx)?);
             intercept[target] = self.intercept(w, x_mean, y_mean);
-            if solved.gap >= gap {
-                (gap, tolerance) = (solved.gap, allowed);
-            }
-            log.passes = log.passes.max(solved.passes);
-            if !solved.converged {
-                log.stop = if solved.passes >= self.max_iter { Stop::MaxIter } else { Stop::NoProgress };
-            }
             ctx.progress(Progress { what: "target", step: target + 1, of: Some(targets), value: None });
-            log.objective = solved.path;
             Ok(())
         };
         if shape.cols <= FEW {
@@ -239,10 +230,13 @@ impl Net<'_> {
                 one(target, &mut columns, &means.x, means.y[target])?;
             }
         }
-        if targets > 1 {
-            log.objective.clear();
-        }
-        log.certificate = Certificate::DualityGap { gap, tolerance };
+        // Targets are problems of their own: each must be solved, and the worst one is shown.
+        let passes = solutions.iter().map(|solved| solved.passes).max().unwrap_or(0);
+        let share = |bound: &Bound| bound.gap / bound.tolerance;
+        let worst = solutions.into_iter().max_by(|a, b| share(&a.bound).total_cmp(&share(&b.bound)));
+        let Some(worst) = worst else { return Err(Error::Data(format!("{} needs a target", self.name))) };
+        let path = if targets > 1 { Vec::new() } else { worst.path };
+        let log = FitLog::proven(passes, path, worst.bound, worst.halt);
         Ok(Fit::new(LinearModel { coef, intercept }, log))
     }
 
@@ -270,8 +264,7 @@ impl Net<'_> {
         let mut gaps = Vec::new();
         let mut w = vec![0.0; p];
         for (i, &alpha) in alphas.iter().enumerate() {
-            let allowed = self.tol * columns.scale();
-            gaps.push(coordinate::solve(columns, self.penalty(alpha), &mut w, allowed, self.max_iter, ctx)?.gap);
+            gaps.push(coordinate::solve(columns, self.penalty(alpha), &mut w, self.tol, self.max_iter, ctx)?.bound.gap);
             coefs.row_mut(i).copy_from_slice(&w);
         }
         Ok((coefs, gaps))
@@ -316,10 +309,10 @@ impl Net<'_> {
         let (shape, targets) = (data.shape(), self.targets(data)?);
         let cols = shape.cols;
         if targets != 1 {
-            return Err(Error::Unsupported(format!("{} takes one target, not {targets}", self.name)));
+            return Err(Error::Unsupported(format!("{} supports one target, not {targets}", self.name)));
         }
         let folds = folds::runs(ctx, shape.rows, folds)?;
-        let empty = || Error::Data(format!("{}: a fold has no weight to learn from or to judge by", self.name));
+        let empty = || Error::Data(format!("{}: a fold has no weight to train or to score on", self.name));
         if self.whole_fits(data) {
             let mut grams = Vec::new();
             for (f, rows) in folds.iter().enumerate() {
@@ -469,7 +462,7 @@ pub fn choose(
         }
     }
     let Some((_, alpha, l1_ratio, alphas, mse_path)) = best else {
-        return Err(Error::Data(format!("{}: no strength of the penalty to choose from", net.name)));
+        return Err(Error::Data(format!("{}: there are no alphas to choose from", net.name)));
     };
     let Fit { model: linear, log, rows } = Net { l1_ratio, ..*net }.fit(alpha, data, ctx)?;
     Ok(Fit { model: ChosenModel { linear, alpha, l1_ratio, alphas, mse_path }, log, rows })

@@ -29,13 +29,13 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 params! {
-    /// Ridge whose strength is the one with the least error on held-out rows; leaving out one at a time has a closed form.
+    /// Ridge regression with the strength chosen by cross-validation; leave-one-out, the default, has a closed form.
     pub struct RidgeCV {
-        /// Strengths to try.
+        /// Regularisation strengths to try.
         alphas: Vec<f64> = vec![0.1, 1.0, 10.0], above(0.0);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Folds; none leaves out one row at a time.
+        /// Number of cross-validation folds; none for leave-one-out.
         cv: Option<usize> = None, at_least(2.0);
     }
 }
@@ -58,7 +58,7 @@ impl Estimator for RidgeCV {
         scale: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "leaving out a row of weight two leaves out both of what would be two rows",
+            "leaving out a row of weight 2 leaves out what would be two rows",
         )],
         ..Info::new(
             "linear_model",
@@ -85,7 +85,7 @@ impl Estimator for RidgeCV {
             return Err(Error::Data("RidgeCV needs a target of numbers".into()));
         };
         if self.alphas.is_empty() {
-            return Err(Error::Data("RidgeCV: there is no strength to choose from".into()));
+            return Err(Error::Data("RidgeCV: there are no alphas to choose from".into()));
         }
         let wide = if shape.cols > shape.rows { Some(Rows::new(data, ctx)?) } else { None };
         let (errors, gram) = match &wide {
@@ -151,7 +151,7 @@ impl RidgeCV {
         let by_fold: Vec<Vec<f64>> = ctx.map(folds.len(), |f| {
             let train = others(f);
             if train.weight == 0.0 || grams[f].weight == 0.0 {
-                return Err(Error::Data("RidgeCV: a fold has no weight to learn from or to judge by".into()));
+                return Err(Error::Data("RidgeCV: a fold has no weight to train or to score on".into()));
             }
             let path = RidgePath::new(&train, targets, self.fit_intercept)?;
             let error = |alpha: f64| {

@@ -2,7 +2,7 @@
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
-    Array, Certificate, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Passes, Result, Shape, Source, Stop, X,
+    Array, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, Passes, Result, Shape, Source, X,
     core::{
         TargetKind,
         ctx::together,
@@ -12,7 +12,7 @@ use crate::{
     engine::{
         loss::Loss,
         minibatch::Spread,
-        sgd::{Descent, Rows, Sgd, State},
+        sgd::{Descent, LearningRate, Rows, Sgd, State},
     },
     linear::logistic_regression::first_largest,
 };
@@ -85,34 +85,29 @@ pub fn descend(
     for (class, descent) in descents.iter().enumerate() {
         let (w, b) = descent.state.result();
         if !b.is_finite() || !kernel::all_finite(&w) {
-            return Err(Error::Diverged(format!("{name}: the weights left the finite numbers"))
-                .hint("scale the columns, or take a smaller eta0"));
+            return Err(Error::Diverged(format!("{name}: the weights are no longer finite"))
+                .hint("scale the columns, or use a smaller eta0"));
         }
         coef.row_mut(class).copy_from_slice(&w);
         intercept[class] = b;
     }
     let passes = descents.iter().map(|descent| descent.losses.len()).max().unwrap_or(0);
-    let converged = descents.iter().all(|descent| descent.converged);
-    let early = converged && descents.iter().any(|descent| descent.early);
     // Sum over the classes; one that stopped counts with its last pass.
     let total = |pass: usize| -> f64 {
         descents.iter().map(|descent| descent.losses[pass.min(descent.losses.len() - 1)]).sum()
     };
-    let mut log = FitLog {
-        passes,
-        stop: if early {
-            Stop::EarlyStopping
-        } else if converged {
-            Stop::Converged
-        } else if sgd.tol.is_none() {
-            Stop::Passes
-        } else {
-            Stop::MaxIter
-        },
-        objective: (0..passes).map(total).collect(),
-        certificate: Certificate::None,
-        notes: Vec::new(),
-    };
+    // The worst of the classes speaks for all.
+    let unmet = if sgd.tol.is_none() { Halt::Passes } else { Halt::MaxIter };
+    let ends: Vec<Halt> = descents.iter().map(|descent| descent.halt.unwrap_or(unmet)).collect();
+    let order = [Halt::MaxIter, Halt::Passes, Halt::TooSlow, Halt::Stalled, Halt::EarlyStopping];
+    let halt = order.into_iter().find(|halt| ends.contains(halt)).unwrap_or(Halt::Settled);
+    let mut log = FitLog::ended(passes, (0..passes).map(total).collect(), halt, Certificate::None);
+    let shortened: usize = descents.iter().map(|descent| descent.shortened).sum();
+    if shortened > 0 && sgd.rate != LearningRate::Optimal {
+        log.notes.push(format!(
+            "{shortened} steps were shortened: longer ones than 1 / (curvature |x|^2) overshoot on their own row"
+        ));
+    }
     if sgd.loss == Loss::Perceptron {
         let mistakes = |pass: usize| -> usize {
             descents.iter().map(|descent| descent.mistakes.get(pass).copied().unwrap_or(0)).sum()

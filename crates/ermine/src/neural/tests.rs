@@ -5,7 +5,7 @@ use super::{
     *,
 };
 use crate::{
-    Ctx, Data, Error, Estimator, Model, Output, Result, Source, Stop, X,
+    Ctx, Data, Error, Estimator, Halt, Model, Output, Result, Source, X,
     core::{
         ctx::{Checkpoint, workers},
         reduce::shares,
@@ -135,7 +135,7 @@ fn every_solver_and_addition_learns_the_rings() {
         let right = accuracy(&fit.model, &x, &y);
         assert!(right > 0.97, "{what}: {right}, loss {:?}", fit.log.objective.last());
         assert!(fit.log.objective.last() < fit.log.objective.first());
-        assert_eq!(fit.log.passes, fit.model.state.epochs);
+        assert_eq!(fit.log.passes(), fit.model.state.epochs);
     }
 }
 
@@ -251,7 +251,7 @@ fn early_stopping_keeps_the_best_weights() {
         ..Default::default()
     };
     let fit = network.fit(&data, &Ctx::new(3)).unwrap();
-    assert_eq!(fit.log.stop, Stop::EarlyStopping);
+    assert_eq!(fit.log.stop(), crate::Stop::Halted(Halt::EarlyStopping));
     assert!(fit.log.notes[0].contains("validation score"), "{:?}", fit.log.notes);
     let judges: Vec<usize> = (0..900)
         .filter(|row| crate::core::rng::unit(crate::core::rng::key(3, "validation", *row as u64)) < 0.3)

@@ -18,14 +18,14 @@ use super::{
     optimiser::{Rule, Schedule, Solver, Step},
 };
 use crate::{
-    Certificate, Ctx, Error, Fit, FitLog, Result, Shape, Source, Stop,
+    Certificate, Ctx, Error, Fit, FitLog, Halt, Result, Shape, Source,
     core::{
         Batch, Reduce, Target, TargetKind,
         ctx::{Progress, together},
         kernel, param, rng,
         source::Buffers,
     },
-    engine::lbfgs,
+    engine::{lbfgs, sgd::crawls},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -415,11 +415,9 @@ impl<'a> Trainer<'a> {
     fn run(mut self) -> Result<(State, FitLog)> {
         let settings = self.settings;
         let mut order = self.rows.clone();
-        let mut log = FitLog { stop: Stop::MaxIter, certificate: Certificate::None, ..FitLog::default() };
         while self.state.epochs_here < settings.max_iter {
             // A checkpoint may be of a run that had already decided to stop.
             if self.patience_is_over() {
-                log.stop = if self.early { Stop::EarlyStopping } else { Stop::Converged };
                 break;
             }
             order.copy_from_slice(&self.rows);
@@ -445,12 +443,15 @@ impl<'a> Trainer<'a> {
             }
             self.end_epoch(loss / f64::max(weight, f64::MIN_POSITIVE), order.len())?;
         }
-        if log.stop == Stop::MaxIter && self.patience_is_over() {
-            log.stop = if self.early { Stop::EarlyStopping } else { Stop::Converged };
-        }
-        log.passes = self.state.epochs_here;
         let first = self.state.loss_curve.len() - self.state.epochs_here;
-        log.objective = self.state.loss_curve[first..].to_vec();
+        let losses = self.state.loss_curve[first..].to_vec();
+        let halt = match self.patience_is_over() {
+            false => Halt::MaxIter,
+            true if self.early => Halt::EarlyStopping,
+            true if crawls(&losses, settings.n_iter_no_change) => Halt::TooSlow,
+            true => Halt::Stalled,
+        };
+        let mut log = FitLog::ended(self.state.epochs_here, losses, halt, Certificate::None);
         if let Some((weights, running)) = self.state.best_weights.take() {
             let scores = &self.state.validation_scores[self.state.validation_scores.len() - self.state.epochs_here..];
             let best = scores.iter().position(|score| Some(*score) == self.state.best).unwrap_or(0);
@@ -828,7 +829,7 @@ fn by_lbfgs(
     let start = std::mem::take(&mut state.weights);
     let options = lbfgs::Options {
         max_iter: settings.max_iter,
-        tolerance: settings.tol,
+        met: &|_, _, gradient| lbfgs::largest(gradient) <= settings.tol,
         metric: &vec![1.0; start.len()],
         step: &progress,
     };
@@ -842,13 +843,10 @@ fn by_lbfgs(
     state.epochs += state.epochs_here;
     state.seen += state.epochs_here * data.shape().rows;
     state.loss_curve.extend_from_slice(&outcome.path[1..]);
-    let log = FitLog {
-        passes: state.epochs_here,
-        stop: outcome.stop,
-        objective: outcome.path,
-        certificate: Certificate::Gradient { norm: outcome.gradient_norm, tolerance: settings.tol },
-        ..FitLog::default()
-    };
+    // A stationary point: networks are not convex, so nothing is proven about the optimum.
+    let certificate = Certificate::Gradient { norm: lbfgs::largest(&outcome.gradient), tolerance: settings.tol };
+    let halt = outcome.halt.unwrap_or(Halt::Stationary);
+    let log = FitLog::ended(state.epochs_here, outcome.path, halt, certificate);
     Ok(Fit::new(NeuralModel { network, classes, state }, log))
 }
 
@@ -861,6 +859,6 @@ impl Settings {
         let weights: f64 = widths.windows(2).map(|pair| (pair[0] + 1.0) * pair[1]).sum();
         let units: f64 = widths[1..].iter().sum();
         let epochs = (self.max_iter as f64).min(20.0 + 1e6 / n);
-        5e4 + epochs * (n * (0.5 * weights + 5.0 * units) + 1e4)
+        5e4 + epochs * (n * (0.15 * weights + 4.2 * units) + 1e4)
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// Where columns are cut.
+    /// How the bin edges are chosen.
     pub enum Cuts {
         /// At equal distances.
         Uniform = "uniform",
@@ -27,7 +27,7 @@ choice! {
 }
 
 choice! {
-    /// How bins are written.
+    /// How bins are encoded.
     pub enum Encode {
         /// A column of 0 and 1 for each bin, sparse where that is taken.
         Onehot = "onehot",
@@ -39,27 +39,27 @@ choice! {
 }
 
 params! {
-    /// Cuts each column into intervals.
+    /// Cuts each column into bins.
     pub struct KBinsDiscretizer {
-        /// How many intervals.
+        /// Number of bins.
         n_bins: usize = 5, at_least(2.0);
-        /// How bins are written.
+        /// How bins are encoded.
         encode: Encode = Encode::Onehot;
-        /// Where columns are cut.
+        /// How the bin edges are chosen.
         strategy: Cuts = Cuts::Quantile;
     }
 }
 
 params! {
-    /// Smooth bumps (B-splines) along each column, so that linear models can follow curves.
+    /// B-spline basis functions of each column, so that linear models can fit curves.
     pub struct SplineTransformer {
-        /// Knots of each column.
+        /// Number of knots of each column.
         n_knots: usize = 5, at_least(2.0);
-        /// Degree of the pieces.
+        /// Degree of the splines.
         degree: usize = 3, at_least(0.0);
-        /// Where knots are put.
+        /// How the knots are placed.
         knots: Cuts = Cuts::Uniform;
-        /// Whether to keep the last bump of each column, which the others determine when there is an intercept.
+        /// Whether to keep the last basis function of each column, which is redundant if there is an intercept.
         include_bias: bool = true;
     }
 }
@@ -242,7 +242,7 @@ impl Model for BinsModel {
         if !self.edges.is_empty() && self.edges.iter().all(rising) {
             return Ok(());
         }
-        Err(Error::Data("stored bins are not in order".into()))
+        Err(Error::Data("the stored bins are inconsistent".into()))
     }
 }
 
@@ -371,6 +371,6 @@ impl Model for SplineModel {
         if self.degree <= 64 && !self.knots.is_empty() && self.knots.iter().all(fits) {
             return Ok(());
         }
-        Err(Error::Data("stored knots are not in order".into()))
+        Err(Error::Data("the stored knots are inconsistent".into()))
     }
 }

@@ -10,11 +10,11 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Adds products and powers of columns, so that linear models can bend.
+    /// Adds powers and products of columns, so that linear models can fit curves and interactions.
     pub struct PolynomialFeatures {
-        /// Highest degree.
+        /// Maximum degree.
         degree: usize = 2, at_least(0.0);
-        /// Whether only products of different columns count.
+        /// Whether to add only products of distinct columns.
         interaction_only: bool = false;
         /// Whether to add a column of ones.
         include_bias: bool = true;

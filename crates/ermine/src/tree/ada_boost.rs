@@ -11,8 +11,8 @@ use super::{
     decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, Plan},
 };
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
-    Spec, Stop, Task, Value, X,
+    Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Model, Output, Params, Passes,
+    Result, Shape, Source, Spec, Task, Value, X,
     core::{
         Batch, Feature, choice,
         ctx::Progress,
@@ -29,7 +29,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How a distance from the target counts.
+    /// Loss by which the row weights are updated.
     pub enum Distance {
         Linear = "linear",
         Square = "square",
@@ -38,32 +38,33 @@ choice! {
 }
 
 params! {
-    /// Weak models one after the other, each on the rows that the others get wrong; they vote by how good they are.
+    /// Boosts weak models: each is fitted with more weight on the rows that the previous ones got wrong; a weighted
+    /// vote.
     pub struct AdaBoostClassifier {
-        /// The weak model; none for a tree of one question.
+        /// The weak model; none for a decision tree of depth 1.
         estimator: Option<Spec> = None;
-        /// Most rounds.
+        /// Maximum number of boosting rounds.
         n_estimators: usize = 50, at_least(1.0), log(20.0, 500.0);
-        /// Shrinks the vote of each round.
+        /// Learning rate: shrinks the weight of each round.
         learning_rate: f64 = 1.0, above(0.0), log(0.01, 2.0);
     }
 }
 
 params! {
-    /// Weak models one after the other, each on the rows that the others miss by most; predicts their weighted median.
+    /// Boosts weak models: each draws more of the rows with large errors; predicts their weighted median.
     pub struct AdaBoostRegressor {
-        /// The weak model; none for a tree of depth three.
+        /// The weak model; none for a decision tree of depth 3.
         estimator: Option<Spec> = None;
-        /// Most rounds.
+        /// Maximum number of boosting rounds.
         n_estimators: usize = 50, at_least(1.0), log(20.0, 500.0);
-        /// Shrinks the vote of each round.
+        /// Learning rate: shrinks the weight of each round.
         learning_rate: f64 = 1.0, above(0.0), log(0.01, 2.0);
-        /// How a distance from the target counts.
+        /// Loss by which the row weights are updated.
         loss: Distance = Distance::Linear;
     }
 }
 
-const REASON: &str = "every round weighs all rows anew and fits a model to them";
+const REASON: &str = "every round reweights all rows and fits a model to them";
 
 impl Estimator for AdaBoostClassifier {
     type Model = AdaBoostModel;
@@ -81,10 +82,14 @@ impl Estimator for AdaBoostClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
-        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
-        self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -95,7 +100,7 @@ impl Estimator for AdaBoostClassifier {
         let crate::core::TargetKind::Class(k) = classes else { return Err(Error::Data("no classes".into())) };
         let (mut alphas, mut errors, mut bounds) = (vec![], vec![], vec![]);
         let mut bound = 1.0;
-        let mut stop = Stop::Exact;
+        let mut halt = Halt::Passes;
         for round in 0..self.n_estimators {
             let member = rounds.fit(round)?;
             let wrong: Vec<bool> =
@@ -110,7 +115,7 @@ impl Estimator for AdaBoostClassifier {
                         Self::NAME
                     )));
                 }
-                stop = Stop::NoProgress;
+                halt = Halt::Stalled;
                 break;
             }
             let perfect = error <= 0.0;
@@ -128,7 +133,7 @@ impl Estimator for AdaBoostClassifier {
                 value: Some(error),
             });
             if perfect {
-                stop = Stop::Converged;
+                halt = Halt::Settled;
                 break;
             }
             let factor = alpha.exp();
@@ -136,8 +141,8 @@ impl Estimator for AdaBoostClassifier {
             rounds.normalise();
         }
         let objective = if k == 2 && self.learning_rate == 1.0 { bounds } else { vec![] };
-        let log =
-            FitLog { passes: alphas.len(), stop, certificate: FitLog::monotone(&objective), objective, notes: vec![] };
+        let certificate = if objective.is_empty() { Certificate::None } else { FitLog::monotone(&objective) };
+        let log = FitLog::ended(alphas.len(), objective, halt, certificate).with_notes(why(halt));
         let model = AdaBoostModel { cols: batch.x.cols(), classes: k, members: rounds.members, alphas, errors };
         Ok(Fit::new(model, log))
     }
@@ -159,10 +164,14 @@ impl Estimator for AdaBoostRegressor {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
-        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeRegressor", 3));
-        self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -171,7 +180,7 @@ impl Estimator for AdaBoostRegressor {
         let mut rounds = Rounds::new(Self::NAME, base, Task::Regression, &batch, data.features(), ctx)?;
         let y = batch.y.real();
         let (mut alphas, mut errors) = (vec![], vec![]);
-        let mut stop = Stop::Exact;
+        let mut halt = Halt::Passes;
         for round in 0..self.n_estimators {
             let member = rounds.fit(round)?;
             let mut misses: Vec<f64> =
@@ -192,7 +201,7 @@ impl Estimator for AdaBoostRegressor {
             let error = rounds.weights.iter().zip(&misses).map(|(w, miss)| w * miss).sum::<f64>() / total;
             let perfect = error <= 0.0;
             if error >= 0.5 && round > 0 {
-                stop = Stop::NoProgress;
+                halt = Halt::Stalled;
                 break;
             }
             let beta: f64 = if perfect { 0.0 } else { error / (1.0 - error) };
@@ -206,7 +215,7 @@ impl Estimator for AdaBoostRegressor {
                 value: Some(error),
             });
             if perfect || error >= 0.5 {
-                stop = if perfect { Stop::Converged } else { Stop::NoProgress };
+                halt = if perfect { Halt::Settled } else { Halt::Stalled };
                 break;
             }
             rounds
@@ -216,9 +225,20 @@ impl Estimator for AdaBoostRegressor {
                 .for_each(|(w, miss)| *w *= beta.powf((1.0 - miss) * self.learning_rate));
             rounds.normalise();
         }
-        let log = FitLog { passes: alphas.len(), stop, ..FitLog::default() };
+        let log = FitLog::ended(alphas.len(), vec![], halt, Certificate::None).with_notes(why(halt));
         let model = AdaBoostModel { cols: batch.x.cols(), classes: 0, members: rounds.members, alphas, errors };
         Ok(Fit::new(model, log))
+    }
+}
+
+/// What ended the rounds before their number.
+fn why(halt: Halt) -> Vec<String> {
+    match halt {
+        Halt::Settled => vec!["a member makes no mistake: there is nothing left to boost".into()],
+        Halt::Stalled => {
+            vec!["a member is no better than chance on the weighted rows: boosting ends with the one before".into()]
+        }
+        _ => vec![],
     }
 }
 
@@ -419,7 +439,7 @@ impl Model for AdaBoostModel {
             || self.classes == 1
             || !self.alphas.iter().all(|alpha| *alpha > 0.0 && alpha.is_finite())
         {
-            return Err(Error::Data("the stored AdaBoost does not fit together".into()));
+            return Err(Error::Data("the stored AdaBoost is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))
     }

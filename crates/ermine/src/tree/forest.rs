@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
-    Source, Stop, Target, Task, X,
+    Source, Target, Task, X,
     core::{
         ctx::{Progress, together},
         memory,
@@ -43,31 +43,31 @@ macro_rules! forest {
         params! {
             #[doc = $doc]
             pub struct $name {
-                /// How many trees.
+                /// Number of trees.
                 n_estimators: usize = 100, at_least(1.0), log(50.0, 500.0);
-                /// How the purity or spread of a node is measured.
+                /// Impurity measure.
                 criterion: $criterion = $default;
-                /// Most questions on the way to a leaf; none for no limit.
+                /// Maximum tree depth; none for no limit.
                 max_depth: Option<usize> = None, at_least(1.0), linear(4.0, 30.0);
-                /// A node with fewer rows is a leaf: a count, or a share of all rows.
+                /// Minimum number of rows to split a node: a count, or a fraction of all rows.
                 min_samples_split: Amount = Amount::Count(2), at_least(2.0);
-                /// Every leaf has so many rows: a count, or a share of all rows.
+                /// Minimum number of rows in a leaf: a count, or a fraction of all rows.
                 min_samples_leaf: Amount = Amount::Count(1), at_least(1.0), log(1.0, 20.0);
-                /// Every leaf has this share of all weight.
+                /// Minimum fraction of the total weight in a leaf.
                 min_weight_fraction_leaf: f64 = 0.0, between(0.0, 0.5);
-                /// How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+                /// Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
                 max_features: MaxFeatures = $max_features;
-                /// Most leaves of a tree; the best splits come first.
+                /// Maximum number of leaves of a tree, grown best split first; none for no limit.
                 max_leaf_nodes: Option<usize> = None, at_least(2.0);
-                /// A split must lower the weighted impurity by this much.
+                /// Minimum decrease of the weighted impurity by a split.
                 min_impurity_decrease: f64 = 0.0, at_least(0.0);
-                /// Whether each tree sees a bootstrap sample of the rows instead of all.
+                /// Whether to grow each tree on a bootstrap sample of the rows instead of all rows.
                 bootstrap: bool = $bootstrap;
-                /// Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+                /// Whether to compute the score on out-of-bag rows; needs bootstrap.
                 oob_score: bool = false;
-                /// Price of a leaf when a grown tree is cut back.
+                /// Complexity parameter of cost-complexity pruning: cost of a leaf.
                 ccp_alpha: f64 = 0.0, at_least(0.0);
-                /// Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+                /// Size of a bootstrap sample: none for the number of rows, a count or a fraction.
                 max_samples: Option<Amount> = None;
             }
         }
@@ -134,7 +134,7 @@ macro_rules! forest {
 
 forest!(
     RandomForestClassifier,
-    "Many trees, each on its own sample of the rows and with random columns at each split, vote by their shares of classes. A strong default.",
+    "Averages many decision trees, each grown on its own sample of rows with random columns at each split. A strong default.",
     ClassCriterion = ClassCriterion::Gini,
     Criterion::Class,
     MaxFeatures::Sqrt,
@@ -144,7 +144,7 @@ forest!(
 );
 forest!(
     RandomForestRegressor,
-    "The mean of many trees, each on its own sample of the rows. A strong default for numbers.",
+    "Averages many regression trees, each grown on its own sample of rows. A strong default for numbers.",
     RealCriterion = RealCriterion::SquaredError,
     Criterion::Real,
     MaxFeatures::Share(1.0),
@@ -154,7 +154,7 @@ forest!(
 );
 forest!(
     ExtraTreesClassifier,
-    "Many trees with random thresholds vote by their shares of classes: smoother than a random forest, and faster to grow.",
+    "Averages many decision trees with random thresholds: smoother than a random forest, and faster to grow.",
     ClassCriterion = ClassCriterion::Gini,
     Criterion::Class,
     MaxFeatures::Sqrt,
@@ -164,7 +164,7 @@ forest!(
 );
 forest!(
     ExtraTreesRegressor,
-    "The mean of many trees with random thresholds: smoother than a random forest, and faster to grow.",
+    "Averages many regression trees with random thresholds: smoother than a random forest, and faster to grow.",
     RealCriterion = RealCriterion::SquaredError,
     Criterion::Real,
     MaxFeatures::Share(1.0),
@@ -285,7 +285,7 @@ impl Plan {
             let name = if classes > 0 { "oob_decision_function_" } else { "oob_prediction_" };
             rows.push((name, (&predicted).into()));
         }
-        let log = FitLog { passes: trees.len(), stop: Stop::Exact, notes, ..FitLog::default() };
+        let log = FitLog::members(trees.len()).with_notes(notes);
         let model = ForestModel { classes, trees, importances, oob_score: score };
         Ok(Fit { rows, ..Fit::new(model, log) })
     }

@@ -9,7 +9,13 @@
 use super::{Problem, Triangles};
 use crate::{
     Ctx, Error, Matrix, Result, Source,
-    core::{kernel, linalg::Svd, log::Redundant, reduce, stats::{CrossProducts, Gram}},
+    core::{
+        kernel,
+        linalg::Svd,
+        log::Redundant,
+        reduce,
+        stats::{CrossProducts, Gram},
+    },
 };
 
 /// What columns of less than full rank have to say.
