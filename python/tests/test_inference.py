@@ -45,3 +45,32 @@ def test_counts_have_z_and_penalties_are_refused():
         ermine.summary(ermine.PoissonRegressor(alpha=1.0).fit(X, y), X, y)
     with pytest.raises((ValueError, NotImplementedError), match="Ridge"):
         ermine.summary(ermine.Ridge().fit(X, y), X, y)
+
+
+def test_classes_without_a_penalty():
+    X, y = problem()
+    labels = np.where(y + np.random.default_rng(3).normal(size=60) > 1, "yes", "no")
+    found = ermine.summary(ermine.LogisticRegression(C=np.inf, tol=1e-10).fit(X, labels), X, labels, level=0.9)
+    Z = np.column_stack([np.ones(60), X])
+    p = 1 / (1 + np.exp(-Z @ found.coef))
+    np.testing.assert_allclose(Z.T @ (p - (labels == "yes")), 0, atol=1e-6)
+    covariance = np.linalg.inv(Z.T @ ((p * (1 - p))[:, None] * Z))
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-6)
+    half = stats.norm.ppf(0.95) * found.std_error
+    np.testing.assert_allclose(found.interval, np.column_stack([found.coef - half, found.coef + half]))
+    assert found.bic == pytest.approx(found.aic - 2 * 4 + 4 * np.log(60)) and "5 %" in repr(found)
+    with pytest.raises((ValueError, NotImplementedError), match="penalty"):
+        ermine.summary(ermine.LogisticRegression().fit(X, labels), X, labels)
+
+
+def test_aliased_columns():
+    X, y = problem()
+    Z = np.column_stack([X[:, 0], X[:, 0] / 24, X[:, 1:]])
+    with pytest.warns(UserWarning, match="column 1 is redundant: it equals 0.0417 x column 0"):
+        model = ermine.LinearRegression().fit(Z, y)
+    found, plain = ermine.summary(model, Z, y), ermine.summary(ermine.LinearRegression().fit(X, y), X, y)
+    assert list(found.aliased) == ["x1"] and np.isnan(found.std_error[2])
+    known = ~np.isnan(found.coef)
+    np.testing.assert_allclose(found.coef[known], plain.coef, rtol=1e-8)
+    np.testing.assert_allclose(found.std_error[known], plain.std_error, rtol=1e-8)
+    np.testing.assert_allclose(found.predict(Z[:3]), plain.predict(X[:3]), rtol=1e-8)

@@ -351,6 +351,10 @@ fn a_summary_is_about_the_rows_of_the_fit() {
     for expected in ["(Intercept)", "flipper_length_mm", "Std. Error", "Adjusted R-squared", "degrees of freedom"] {
         assert!(table.contains(expected), "{table}");
     }
+    assert!(table.contains("2.5 %") && table.contains("97.5 %"), "{table}");
+    let half = run(&["summary", model.to_str().unwrap(), "PENGUINS", "--level", "0.5"]);
+    let half = String::from_utf8_lossy(&half.stdout);
+    assert!(half.contains(" 25 %") && half.contains(" 75 %") && half.lines().nth(1) != table.lines().nth(1), "{half}");
     let few: String =
         fs::read_to_string(penguins()).unwrap().lines().take(50).map(|line| line.to_string() + "\n").collect();
     let output = run_with_input(&["summary", model.to_str().unwrap(), "-"], &few);

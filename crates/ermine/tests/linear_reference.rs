@@ -331,6 +331,89 @@ fn ill_conditioned_least_squares_keeps_its_digits() {
     }
 }
 
+/// Digits of the worst value, up to the fifteen that NIST certifies; a value that should be zero by its size.
+fn digits(values: &[f64], certified: &[f64]) -> f64 {
+    assert_eq!(values.len(), certified.len());
+    let of = |(a, b): (&f64, &f64)| -(if *b == 0.0 { a.abs() } else { (a / b - 1.0).abs() }).log10();
+    values.iter().zip(certified).map(of).fold(15.0, f64::min)
+}
+
+/// NIST's reference data sets: what is certified comes out as far as the rounding of the data to double allows, within half a digit.
+#[test]
+fn nist_certified_values() {
+    let sets: Json = serde_json::from_str(include_str!("reference/nist.json")).unwrap();
+    for (name, set) in sets.as_object().unwrap() {
+        let (x, y, intercept) = (numbers(&set["x"]), numbers(&set["y"]), set["intercept"].as_bool().unwrap());
+        let cols = set["cols"].as_u64().unwrap() as usize;
+        let data = Data::new(X::dense(&x, cols).unwrap()).real(&y).unwrap();
+        let fit = LinearRegression { fit_intercept: intercept, ..Default::default() }.fit(&data, &ctx()).unwrap();
+        let found = summary(&fit.model, intercept, 0.95, &data, &ctx()).unwrap();
+        let get = |f: &dyn Fn(&Term) -> f64| found.terms.iter().map(f).collect::<Vec<_>>();
+        let values = [
+            ("estimate", get(&|t| t.estimate)),
+            ("std_error", get(&|t| t.std_error)),
+            ("r2", vec![found.r2]),
+        ];
+        for (what, values) in values {
+            let certified = numbers(&set["certified"][what]);
+            let limit = digits(&numbers(&set["as_given"][what]), &certified);
+            let own = digits(&values, &certified);
+            // An exact fit has no noise: anything below the rounding of its target is none.
+            let limit = if certified.iter().all(|v| *v == 0.0) { limit.min(9.0) } else { limit };
+            assert!(own >= limit - 0.5, "{name} {what}: {own:.1} digits of {limit:.1}, {}", fit.log.certificate());
+        }
+    }
+}
+
+/// Columns that depend on each other have no errors of their own, and the others have those of the model without them, as in R.
+#[test]
+fn aliased_columns_have_no_standard_errors() {
+    let mut rng = Ctx::new(7).rng("aliased", 0);
+    let rows: Vec<[f64; 3]> = (0..200)
+        .map(|_| {
+            let c = 100.0 * rng.uniform();
+            [c, c / 24.0, 20.0 + 40.0 * rng.uniform()]
+        })
+        .collect();
+    let mean: Vec<f64> = rows.iter().map(|row| (0.01 * row[0] + 0.02 * row[2] - 1.0).exp()).collect();
+    let counts: Vec<f64> = mean.iter().map(|mean| (mean + mean.sqrt() * rng.normal()).max(0.0).round()).collect();
+    let classes: Vec<u32> = mean.iter().map(|mean| u32::from(mean + rng.normal() > 1.5)).collect();
+    let three: Vec<f64> = rows.iter().flatten().copied().collect();
+    let two: Vec<f64> = rows.iter().flat_map(|row| [row[0], row[2]]).collect();
+    let of = |x, cols| Data::new(X::dense(x, cols).unwrap());
+    let poisson = PoissonRegressor { alpha: 0.0, tol: 1e-10, ..Default::default() };
+    let logistic = LogisticRegression { C: f64::INFINITY, tol: 1e-10, ..Default::default() };
+    let values = [("C".to_string(), ermine::Value::Float(f64::INFINITY))].into_iter().collect();
+    let both = [(&three, 3), (&two, 2)].map(|(x, cols)| {
+        let data = of(x, cols).real(&counts).unwrap();
+        let fit = poisson.fit(&data, &ctx()).unwrap();
+        let counted = glm_summary(&fit.model, true, 0.95, &data, &ctx()).unwrap();
+        assert_eq!(fit.log.notes.len(), cols - 2, "{:?}", fit.log.notes);
+        let data = of(x, cols).classes(&classes, 2).unwrap();
+        let fit = logistic.fit(&data, &ctx()).unwrap();
+        assert_eq!(fit.log.notes.len(), cols - 2, "{:?}", fit.log.notes);
+        // The coefficients of least norm: in proportion to the columns.
+        assert!(cols == 2 || (fit.model.coef[(0, 0)] / fit.model.coef[(0, 1)] / 24.0 - 1.0).abs() < 1e-6);
+        let found = Inference::of("LogisticRegression", &values, &fit.model, 0.9, &data, &ctx()).unwrap();
+        let Inference::Glm(classed) = found else { panic!("a generalised linear model") };
+        (counted, classed)
+    });
+    let [(counted, classed), (plain_counted, plain_classed)] = both;
+    for (aliased, plain) in [(counted, plain_counted), (classed, plain_classed)] {
+        assert_eq!(aliased.aliased.len(), 1);
+        assert!(aliased.terms[2].std_error.is_nan() && aliased.table(&[]).contains("NA"));
+        let known: Vec<&Term> = aliased.terms.iter().filter(|term| !term.estimate.is_nan()).collect();
+        assert_eq!(known.len(), 3);
+        for (a, b) in known.iter().zip(&plain.terms) {
+            close("estimate", &[a.estimate], &[b.estimate], 1e-5);
+            close("error", &[a.std_error], &[b.std_error], 1e-5);
+        }
+        close("bic", &[aliased.bic.unwrap()], &[plain.bic.unwrap()], 1e-8);
+        let by_hand = plain.aic.unwrap() - 2.0 * 3.0 + 3.0 * 200f64.ln();
+        close("bic", &[plain.bic.unwrap()], &[by_hand], 1e-12);
+    }
+}
+
 #[test]
 fn the_solution_family_changes_no_prediction() {
     let x: Vec<f64> = (0..30)

@@ -19,6 +19,9 @@ use rayon::prelude::*;
 
 pub fn fit_rows(mut rows: Rows, ctx: &Ctx, alpha: f64, intercept: bool) -> Result<Fit<LinearModel>> {
     let (n, p) = (rows.x.rows, rows.x.cols);
+    if n == 0 {
+        return Err(Error::Data("there are no rows to learn from".into()));
+    }
     let m = rows.y.len() / n;
     // Before the mean is taken off: rounding goes with the numbers as given.
     let largest = {
