@@ -64,11 +64,8 @@ impl Estimator for StackingClassifier {
     };
 
     fn takes(&self) -> Info {
-        let last = self.final_estimator.iter().filter(|_| self.passthrough);
-        members::taken(
-            Info { passes: self.passes(), ..Self::INFO },
-            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
-        )
+        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
+        takes(Info { passes: self.passes(), ..Self::INFO }, &self.estimators, last, self.passthrough)
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
@@ -100,11 +97,8 @@ impl Estimator for StackingRegressor {
     };
 
     fn takes(&self) -> Info {
-        let last = self.final_estimator.iter().filter(|_| self.passthrough);
-        members::taken(
-            Info { passes: self.passes(), ..Self::INFO },
-            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
-        )
+        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
+        takes(Info { passes: self.passes(), ..Self::INFO }, &self.estimators, last, self.passthrough)
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
@@ -125,6 +119,13 @@ fn cost(specs: &[Spec], last: &Spec, folds: usize, passthrough: bool, shape: &Sh
     let cols = specs.len() * width + if passthrough { shape.cols } else { 0 };
     let stacked = Shape { cols, sparse: false, ..shape.clone() };
     fits * specs.iter().map(|spec| members::cost(spec, shape)).sum::<f64>() + members::cost(last, &stacked)
+}
+
+/// The last model sees the columns only if they are passed through to it.
+fn takes(info: Info, specs: &[Spec], last: Spec, passthrough: bool) -> Info {
+    let mut all = specs.to_vec();
+    all.extend(passthrough.then_some(last));
+    members::taken(info, &all)
 }
 
 fn fit(
