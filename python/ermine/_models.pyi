@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from ._base import Estimator, FitLog
+from ._base import Estimator
 
 
 class LinearRegression(Estimator):
