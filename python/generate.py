@@ -640,6 +640,10 @@ def stubs(models):
         "",
         "from ._base import Estimator",
         "",
+        "__all__: list[str]",
+        "MODULES: tuple[str, ...]",
+        "RE_EXPORTED: tuple[str, ...]",
+        "",
     ]
     for model in models:
         lines = ["", f"class {model.name}(Estimator):"]

@@ -9,6 +9,10 @@ from sklearn.base import BaseEstimator
 
 from ._base import Estimator
 
+__all__: list[str]
+MODULES: tuple[str, ...]
+RE_EXPORTED: tuple[str, ...]
+
 
 class LinearRegression(Estimator):
     coef_: Any
