@@ -77,7 +77,7 @@ def test_a_script_runs_without_an_edit(tmp_path):
 
 def test_private_names_do_not_meet_scikit_learns():
     """A name of ours that scikit-learn's classes use too would change what they do."""
-    meant = {"_n_features_out", "_check_form"}
+    meant = {"_n_features_out", "_sklearn_auto_wrap_output_keys"}
     for cls in (getattr(ermine, name) for name in ermine._models.__all__):
         if cls._peer is None:
             continue
