@@ -42,7 +42,7 @@ python: $(VENV)/ready
 test-python: python
 	$(BIN)/python python/generate.py --check
 	$(BIN)/python -m pytest --quiet
-	$(BIN)/python python/tests/peer/run.py --fast
+	$(BIN)/python python/tests/peer/run.py --fast --share 85
 
 # scikit-learn's own tests with Ermine's classes in the place of scikit-learn's; what fails stands in python/tests/peer/failures.txt.
 conformance: python

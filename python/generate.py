@@ -638,7 +638,11 @@ def stubs(models):
         "from numpy.typing import ArrayLike",
         "from sklearn.base import BaseEstimator",
         "",
-        "from ._base import Estimator, FitLog",
+        "from ._base import Estimator",
+        "",
+        "__all__: list[str]",
+        "MODULES: tuple[str, ...]",
+        "RE_EXPORTED: tuple[str, ...]",
         "",
     ]
     for model in models:
@@ -662,7 +666,7 @@ def submodule(module, names):
     """Ermine's classes, and scikit-learn's for what Ermine has not."""
     theirs = importlib.import_module(f"sklearn.{module}")
     others = [name for name in public(theirs) if name not in names]
-    listed = "\n".join(f"    {name}," for name in names)
+    listed = "\n".join(f"    {name}," for name in sorted(names, key=place))
     quoted = "\n".join(f'    "{name}",' for name in sorted([*names, *others]))
     imported = "\n".join(f"    {name}," for name in others)
     rest = f"from sklearn.{module} import (\n{imported}\n)\n\n" if others else ""
@@ -676,7 +680,12 @@ def public(module):
     """Names that a module of scikit-learn gives to people."""
     own = [name for name, found in vars(module).items() if getattr(found, "__module__", "") == module.__name__]
     names = getattr(module, "__all__", [name for name in own if not name.startswith("_")])
-    return sorted(name for name in names if not inspect.ismodule(getattr(module, name)))
+    return sorted((name for name in names if not inspect.ismodule(getattr(module, name))), key=place)
+
+
+def place(name):
+    """Where a name stands among imported ones: constants, classes, functions."""
+    return (0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2), name.lower()
 
 
 def re_export(module):

@@ -47,7 +47,7 @@ class Elsewhere(NotImplementedError):
 
 
 #: Fits by class, by who did them and why: {(class, "ermine" or "scikit-learn", reason): count}.
-FITS = collections.Counter()
+FITS: collections.Counter[tuple[str, str, str]] = collections.Counter()
 
 
 class FitLog:
@@ -101,14 +101,14 @@ class Estimator:
     _peer = None
     # Outputs of a fitted model; those that depend on a parameter with its values, as {output: (parameter, values)}.
     _outputs = ()
-    _outputs_with = {}
+    _outputs_with: dict = {}
     #: Parameters of scikit-learn's class that choose an implementation and not a problem: the engine chooses by itself.
     _ignored = ()
     # From the list.
-    _info = {}
-    _forms = {}
+    _info: dict = {}
+    _forms: dict = {}
     #: Parameters of scikit-learn's class alone that change the result, with the default under which the engine can fit.
-    _only_default = {}
+    _only_default: dict = {}
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

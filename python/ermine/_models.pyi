@@ -7,7 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from ._base import Estimator, FitLog
+from ._base import Estimator
+
+__all__: list[str]
+MODULES: tuple[str, ...]
+RE_EXPORTED: tuple[str, ...]
 
 
 class LinearRegression(Estimator):

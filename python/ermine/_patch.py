@@ -13,7 +13,7 @@ and loads without the patch wherever ermine is installed.
 import importlib
 import sys
 
-_REPLACED = []  # (module, name, what was there)
+_REPLACED: list[tuple] = []  # (module, name, what was there)
 
 
 def _classes():

@@ -2,14 +2,14 @@
 
 from sklearn.cross_decomposition import (
     CCA,
+    PLSSVD,
     PLSCanonical,
     PLSRegression,
-    PLSSVD,
 )
 
 __all__ = [
     "CCA",
+    "PLSSVD",
     "PLSCanonical",
     "PLSRegression",
-    "PLSSVD",
 ]

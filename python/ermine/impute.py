@@ -5,8 +5,8 @@ from sklearn.impute import (
 )
 
 from ._models import (
-    SimpleImputer,
     KNNImputer,
+    SimpleImputer,
 )
 
 __all__ = [

@@ -31,24 +31,24 @@ from sklearn.linear_model import (
 )
 
 from ._models import (
-    LinearRegression,
-    Ridge,
-    RidgeCV,
     BayesianRidge,
+    ElasticNet,
+    ElasticNetCV,
+    GammaRegressor,
+    GeneralizedLinearRegressor,
     HuberRegressor,
     Lasso,
-    ElasticNet,
     LassoCV,
-    ElasticNetCV,
+    LinearRegression,
     LogisticRegression,
     LogisticRegressionCV,
-    PoissonRegressor,
-    GammaRegressor,
-    TweedieRegressor,
-    GeneralizedLinearRegressor,
-    SGDRegressor,
-    SGDClassifier,
     Perceptron,
+    PoissonRegressor,
+    Ridge,
+    RidgeCV,
+    SGDClassifier,
+    SGDRegressor,
+    TweedieRegressor,
 )
 
 __all__ = [

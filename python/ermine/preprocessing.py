@@ -20,20 +20,20 @@ from sklearn.preprocessing import (
 )
 
 from ._models import (
-    StandardScaler,
-    MinMaxScaler,
+    Binarizer,
+    KBinsDiscretizer,
+    LogTransformer,
     MaxAbsScaler,
-    RobustScaler,
+    MinMaxScaler,
+    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
-    TargetEncoder,
-    PowerTransformer,
-    LogTransformer,
     PolynomialFeatures,
+    PowerTransformer,
+    RobustScaler,
     SplineTransformer,
-    KBinsDiscretizer,
-    Normalizer,
-    Binarizer,
+    StandardScaler,
+    TargetEncoder,
 )
 
 __all__ = [

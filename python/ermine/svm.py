@@ -6,12 +6,12 @@ from sklearn.svm import (
 
 from ._models import (
     SVC,
-    NuSVC,
     SVR,
-    NuSVR,
-    OneClassSVM,
     LinearSVC,
     LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
 )
 
 __all__ = [

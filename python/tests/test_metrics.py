@@ -511,4 +511,4 @@ def test_signatures_are_scikit_learns():
 def test_other_names_are_scikit_learns():
     assert metrics.classification_report is sklearn.metrics.classification_report
     with pytest.raises(AttributeError):
-        metrics.no_such_metric
+        _ = metrics.no_such_metric
