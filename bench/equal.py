@@ -40,10 +40,11 @@ def table(path, target, drop=()):
 
 def svc(args):
     import numpy as np
-    from ermine.svm import SVC
     from sklearn.metrics.pairwise import pairwise_kernels
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC as Libsvm
+
+    from ermine.svm import SVC
 
     adult_x, adult_y = table(args.data / "adult.csv.gz", "income")
     sets = {
@@ -88,11 +89,12 @@ def svc(args):
 
 
 def ensembles(args):
-    import ermine.ensemble as ours
     import lightgbm
     import numpy as np
     import sklearn.ensemble as peers
     from sklearn.model_selection import train_test_split
+
+    import ermine.ensemble as ours
 
     sets = {
         "california_housing": (*table(args.data / "california_housing.csv", "median_house_value"), False),

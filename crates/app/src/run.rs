@@ -258,7 +258,8 @@ impl Job {
         }
         let is_text = |column: usize| shown.texts.0.iter().any(|(known, _)| *known == column);
         let driving = insight.importance.iter().filter(|weight| !is_text(weight.column) && weight.fall > 0.0);
-        let columns: Vec<usize> = driving.map(|weight| weight.column).take(6).collect();
+        let most = if explain::can_be_followed(&whole, plan.task) { 6 } else { 0 };
+        let columns: Vec<usize> = driving.map(|weight| weight.column).take(most).collect();
         for column in columns {
             insight.dependence.push(explain::dependence(&whole, plan.task, &plan.features, &followed, column, ctx)?);
         }

@@ -349,11 +349,7 @@ fn nist_certified_values() {
         let fit = LinearRegression { fit_intercept: intercept, ..Default::default() }.fit(&data, &ctx()).unwrap();
         let found = summary(&fit.model, intercept, 0.95, &data, &ctx()).unwrap();
         let get = |f: &dyn Fn(&Term) -> f64| found.terms.iter().map(f).collect::<Vec<_>>();
-        let values = [
-            ("estimate", get(&|t| t.estimate)),
-            ("std_error", get(&|t| t.std_error)),
-            ("r2", vec![found.r2]),
-        ];
+        let values = [("estimate", get(&|t| t.estimate)), ("std_error", get(&|t| t.std_error)), ("r2", vec![found.r2])];
         for (what, values) in values {
             let certified = numbers(&set["certified"][what]);
             let limit = digits(&numbers(&set["as_given"][what]), &certified);

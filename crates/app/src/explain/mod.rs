@@ -140,6 +140,11 @@ fn shown(model: &dyn AnyModel, task: Task) -> Option<Output> {
     wanted.iter().copied().find(|output| model.outputs().iter().any(|(known, _)| known == output))
 }
 
+/// Whether there is a number to follow along a column; votes that are only counted have none.
+pub fn can_be_followed(model: &dyn AnyModel, task: Task) -> bool {
+    shown(model, task).is_some()
+}
+
 /// The prediction along one raw column.
 pub fn dependence(
     whole: &Whole,
@@ -321,7 +326,8 @@ impl Fitted {
         if columns.is_empty() {
             columns = worth_shuffling(recipe, &*self.model, rows.x.cols);
         }
-        columns.retain(|column| !rows.texts.0.iter().any(|(known, _)| known == column));
+        let is_text = |column: &usize| rows.texts.0.iter().any(|(known, _)| known == column);
+        columns.retain(|column| !is_text(column) && can_be_followed(&whole, task));
         for &column in columns.iter().take(4) {
             insight.dependence.push(dependence(&whole, task, schema, rows, column, ctx)?);
         }
