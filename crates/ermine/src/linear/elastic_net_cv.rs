@@ -26,7 +26,7 @@ params! {
         fit_intercept: bool = true;
         /// Most working sets for each strength.
         max_iter: usize = 1000, at_least(1.0);
-        /// Stop when the duality gap is below this share of the variance of the target.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
         /// Folds.
         cv: usize = 5, at_least(2.0);
