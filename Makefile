@@ -1,41 +1,69 @@
-# Everything a developer runs. `make test` is what CI runs.
+# Everything a developer runs. `make test` is what CI runs; it sets itself up.
 
 PYTHON ?= python3
 VENV := .venv
+BIN := $(VENV)/bin
 
-.PHONY: test mpi lint test-rust python test-python generate bench clean
+.PHONY: test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
 
-test: lint test-rust test-python
+test: setup lint test-rust test-python
 
-# Tests run fits on several processes.
-mpi:
+# And what takes longer or needs more: see SECURITY.md.
+test-all: test fuzz
+	cargo deny check
+
+# All that tests need: MPI and a browser by apt, Python packages into .venv.
+setup: $(VENV)/ready
 	tools/install-mpi.sh
-
-# With and without MPI: the program must build where there is none.
-lint: mpi
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	cargo clippy --package ermine-cli --all-targets --features mpi --quiet -- -D warnings
-
-test-rust: mpi
-	cargo test --workspace --exclude ermine-py --features ermine-cli/mpi
+	tools/install-browser.sh
 
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest mpi4py
+	$(BIN)/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest pytest-timeout mpi4py \
+		ruff mypy
 	touch $@
+
+# With and without MPI: the program must build where there is none.
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --package ermine-cli --all-targets --features mpi --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --exclude ermine-py --quiet
+	$(BIN)/ruff check python bench
+	$(BIN)/mypy
+
+test-rust:
+	cargo test --workspace --exclude ermine-py --features ermine-cli/mpi
 
 # A development build shares its dependencies with the tests of the workspace.
 python: $(VENV)/ready
-	. $(VENV)/bin/activate && maturin develop --profile dev --quiet
+	. $(BIN)/activate && maturin develop --profile dev --quiet
 
-test-python: python mpi
-	$(VENV)/bin/python python/generate.py --check
-	$(VENV)/bin/python -m pytest --quiet
+test-python: python
+	$(BIN)/python python/generate.py --check
+	$(BIN)/python -m pytest --quiet
+	$(BIN)/python python/tests/peer/run.py --fast
+
+# scikit-learn's own tests with Ermine's classes in the place of scikit-learn's; what fails stands in python/tests/peer/failures.txt.
+conformance: python
+	$(BIN)/python python/tests/peer/run.py
+
+conformance-fast: python
+	$(BIN)/python python/tests/peer/run.py --fast
+
+# A short run of each target; needs cargo-fuzz and a nightly compiler.
+FUZZ_SECONDS ?= 20
+fuzz:
+	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
+		mkdir -p corpus/$$target && cp -n seeds/$$target/* corpus/$$target/ ; \
+		case $$target in csv*) words=csv ;; parquet) words=parquet ;; *) words=text ;; esac ; \
+		cargo +nightly fuzz run $$target corpus/$$target -- -dict=dictionaries/$$words.dict -max_total_time=$(FUZZ_SECONDS) \
+			-rss_limit_mb=2048 -timeout=20 || exit 1 ; \
+	done
 
 # Classes, stubs, submodules and reference pages, from the list of models.
 generate: python
-	$(VENV)/bin/python python/generate.py
+	$(BIN)/python python/generate.py
 
 # Beside the peers, at equal objective or score.
 bench:

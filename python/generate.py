@@ -8,6 +8,7 @@ each on a few rows, with each of its choices; what scikit-learn's class of that 
 (a seed, an implementation to choose) is taken from scikit-learn.
 """
 
+import importlib
 import importlib.util
 import inspect
 import json
@@ -17,7 +18,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils import all_estimators
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,6 +41,12 @@ IMPLEMENTATION = {
     "iterated_power", "leaf_size", "max_fun", "max_iter", "memory", "n_oversamples", "power_iteration_normalizer",
     "precompute", "random_state", "selection", "shrinking", "solver", "svd_solver", "tol", "verbose", "chunk_size",
 }  # fmt: skip
+
+# Modules of scikit-learn of which Ermine has nothing yet.
+RE_EXPORTED = (
+    "calibration", "covariance", "cross_decomposition", "dummy", "gaussian_process", "inspection", "isotonic", "manifold", "multiclass",
+    "multioutput", "random_projection", "semi_supervised",
+)  # fmt: skip
 
 WORDS = {
     "Regression": "Regressor",
@@ -82,6 +88,8 @@ def generated():
     for module in sorted({model.module for model in models}):
         names = [model.name for model in models if model.module == module]
         files[package / f"{module}.py"] = submodule(module, names)
+    for module in RE_EXPORTED:
+        files[package / f"{module}.py"] = re_export(module)
     for model in models:
         files[ROOT / "docs" / "models" / f"{model.name}.md"] = page(model)
     files[ROOT / "docs" / "models" / "README.md"] = index(models)
@@ -95,7 +103,7 @@ def with_table(readme, models):
     families = {}
     for model in models:
         families.setdefault(model.module.replace("_", " "), []).append(model.name)
-    lines = [f"{len(models)} models and transformers, under the names that scikit-learn gives them:", ""]
+    lines = [f"{len(models)} models and transformers, with the names they have in scikit-learn:", ""]
     lines += ["| family | models |", "| --- | --- |"]
     lines += [f"| {family} | {', '.join(names)} |" for family, names in families.items()]
     before, rest = readme.split("## Models\n\n")
@@ -126,31 +134,30 @@ class Model:
             self.extra["warm_start"] = (
                 "False",
                 "bool",
-                "Whether `fit` goes on from the model that is there.",
+                "Whether `fit` continues from the current model.",
             )
         if self.info["random"]:
             self.extra["random_state"] = (
                 "None",
                 "int | numpy.random.RandomState | None",
-                "The seed. An integer makes the result the same in every run, on any number of threads.",
+                "Random seed. An integer makes the result reproducible, on any number of threads.",
             )
-        self.partial = self.info["resume"] and (peer is None or hasattr(peer, "partial_fit"))
-        self.extra["n_jobs"] = ("None", "int | None", "How many threads; None and -1 use all cores.")
+        self.partial = hasattr(peer, "partial_fit") if peer else self.info["resume"]
+        self.extra["n_jobs"] = ("None", "int | None", "Number of threads; None and -1 use all cores.")
         self.extra = {name: value for name, value in self.extra.items() if name not in declared}
-        self.without_effect = {
-            name: repr(parameter.default)
+        #: Parameters of scikit-learn's class, in its order: name -> (default as source, positional)
+        self.taken = {
+            name: (written(parameter.default), parameter.kind is parameter.POSITIONAL_OR_KEYWORD)
             for name, parameter in taken.items()
-            if name in IMPLEMENTATION
-            and name not in declared
-            and name not in self.extra
-            and isinstance(parameter.default, (bool, int, float, str, type(None)))
+            if name != "self"
         }
-        positional = [
-            name
-            for name, parameter in taken.items()
-            if name != "self" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        self.without_effect = [
+            name for name in self.taken if name in IMPLEMENTATION and name not in declared and name not in self.extra
         ]
-        self.positional = positional if all(name in declared for name in positional) else []
+        #: Where the engine has no form for these, scikit-learn fits.
+        handled = {*declared, *self.extra, *self.without_effect}
+        self.elsewhere = [name for name in self.taken if name not in handled]
+        self.positional = [name for name, (_, positional) in self.taken.items() if positional]
 
     @property
     def supervised(self):
@@ -172,6 +179,12 @@ class Model:
             bases.append("Deviations")
         if self.has("Leaf"):
             bases.append("Leaves")
+        if self.name in ("LogisticRegression", "LogisticRegressionCV"):
+            bases.append("Logistic")
+        if isinstance(getattr(self.peer, "n_features_in_", None), property):
+            bases.append("Width")
+        if "feature_importances_" in self.attributes:
+            bases.append("Importances")
         if self.has("Neighbours"):
             bases.append("Neighbours")
         if self.task == "Clustering" and self.has("Transform") and "inertia_" in self.attributes:
@@ -179,20 +192,58 @@ class Model:
         if self.has("Transform") and self.info["categories"] and self.task == "Transformation":
             bases.append("Encodes")
         if self.has("Transform"):
-            one_to_one = self.peer and issubclass(self.peer, OneToOneFeatureMixin)
-            bases.append("OneToOne" if one_to_one else "Transforms")
-        elif self.task == "Transformation" and "embedding_" in self.rows:
-            bases.append("TransformsOnce")
+            bases += [] if self.peer else ["NamesNewColumns"]
+            bases.append("Transforms")
         return [*bases, base]
+
+    def parents(self):
+        """Bases as source: the engine's, then scikit-learn's class, or what makes an estimator without one."""
+        names = [f"_base.{base}" for base in self.bases()]
+        if self.peer:
+            return [*names, f"sklearn.{self.module}.{self.name}"]
+        mixin = {"Regression": "RegressorMixin", "Classification": "ClassifierMixin", "Clustering": "ClusterMixin", "Density": "DensityMixin"}
+        return [*names, *([f"sklearn.base.{mixin[self.task]}"] if self.task in mixin else []), "sklearn.base.BaseEstimator"]
+
+    def fit_arguments(self, method):
+        """Names of what `fit` or `partial_fit` takes beyond X and y: name -> default as source, scikit-learn's first."""
+        found = {}
+        if self.peer and hasattr(self.peer, method):
+            given = inspect.signature(getattr(self.peer, method)).parameters
+            found = {
+                name: written(parameter.default)
+                for name, parameter in given.items()
+                if name not in ("self", "X", "y") and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            }
+        if not self.peer and method == "partial_fit" and self.task == "Classification":
+            found["classes"] = "None"
+        if self.info["weights"] and (not self.peer or method == "fit"):
+            found.setdefault("sample_weight", "None")
+        return found
+
+    def keyword_arguments(self, method):
+        """Whether scikit-learn's method takes any argument by name."""
+        given = inspect.signature(getattr(self.peer, method)).parameters if self.peer and hasattr(self.peer, method) else {}
+        return any(parameter.kind is parameter.VAR_KEYWORD for parameter in given.values())
+
+    def target_argument(self, method="fit"):
+        """As scikit-learn's method has it."""
+        if self.peer and hasattr(self.peer, method):
+            y = inspect.signature(getattr(self.peer, method)).parameters.get("y")
+            if y is not None:
+                return "y" if y.default is y.empty else f"y={written(y.default)}"
+        return "y" if self.needs_target else "y=None"
 
     def signature(self):
         """name -> (default as source, type, doc), positional ones first."""
         declared = {
             param["name"]: (source(param["default"]), typed(param), described(param)) for param in self.params
         }
-        first = {name: declared[name] for name in self.positional}
-        ignored = {name: (default, "Any", "") for name, default in self.without_effect.items()}
-        return {**first, **declared, **self.extra, **ignored}
+        ours = {**declared, **self.extra}
+        found = {}
+        for name, (default, _) in self.taken.items():
+            _, kind, doc = ours.get(name, (default, "Any", "As in scikit-learn, which fits where this is not the default."))
+            found[name] = (default, kind, doc)
+        return {**found, **{name: value for name, value in ours.items() if name not in found}}
 
     def methods(self):
         """name -> (arguments, result) of everything that hands out an output."""
@@ -216,7 +267,7 @@ class Model:
             found["transform"] = (x, "Any")
             found["get_feature_names_out"] = ("input_features: Any = None", array)
             found["set_output"] = ("*, transform: str | None = None", "Self")
-        if self.has("Transform") or "TransformsOnce" in self.bases():
+        if self.has("Transform"):
             found["fit_transform"] = (f"{x}, y: Any = None, **fit_params: Any", "Any")
         if self.has("Inverse"):
             found["inverse_transform"] = (x, array)
@@ -331,6 +382,17 @@ def source(default):
     return repr(default)
 
 
+def written(default):
+    """A default of scikit-learn's as source."""
+    if isinstance(default, float) and not np.isfinite(default):
+        return f'float("{default}")'
+    if isinstance(default, type):
+        return f"np.{default.__name__}" if default.__module__ == "numpy" else default.__name__
+    if callable(default):
+        return f"sklearn.{default.__module__.split('.')[1]}.{default.__name__}"
+    return repr(default)
+
+
 def typed(param):
     kinds = []
     for form in param["forms"]:
@@ -359,10 +421,10 @@ def described(param):
     return doc
 
 
-def allowed(param):
+def allowed(param, default):
     """What a numpy-style docstring says of a type."""
     words = param["allowed"].replace("true or false", "bool").replace("none", "None")
-    return f"{words}, default={source(param['default'])}"
+    return f"{words}, default={default}"
 
 
 def wrapped(text, indent, width=116):
@@ -382,6 +444,9 @@ def example(model):
         base = "LinearRegression" if model.task == "Regression" else "LogisticRegression"
         imports += f"\nfrom ermine.linear_model import {base}"
         make = f'{model.name}({name}=[("a", {base}()), ("b", {base}(fit_intercept=False))])'
+    elif any(default == "_empty" for default, _ in model.taken.values()):
+        imports += "\nfrom ermine.linear_model import LogisticRegression"
+        make = f"{model.name}(LogisticRegression())"
     data = "load_diabetes" if model.task == "Regression" else "load_iris"
     lines = [f"from sklearn.datasets import {data}", imports, "", f"X, y = {data}(return_X_y=True)"]
     if model.name == "CategoricalNB":
@@ -413,15 +478,18 @@ def command(model):
 
 
 def classes(models):
-    parts = [f'"""Every model as a class. {NOTE}"""', "", "from . import _base", "", "__all__ = ["]
+    parts = [f'"""Every model as a class. {NOTE}"""', "", "import numpy as np", "import sklearn.base"]
+    parts += [f"import sklearn.{module}" for module in sorted({model.module for model in models if model.peer})]
+    parts += ["", "from . import _base", "", "__all__ = ["]
     parts += [f'    "{model.name}",' for model in models]
     parts += ["]", ""]
     parts += ["MODULES = ("] + [f'    "{module}",' for module in sorted({model.module for model in models})] + [")", ""]
+    parts += ["#: Modules that are scikit-learn's.", "RE_EXPORTED = ("] + [f'    "{module}",' for module in RE_EXPORTED] + [")", ""]
     return "\n".join(parts) + "".join(f"\n\n{one_class(model)}" for model in models)
 
 
 def one_class(model):
-    bases = ", ".join(f"_base.{base}" for base in model.bases())
+    bases = ", ".join(model.parents())
     signature = model.signature()
     lines = [f"class {model.name}({bases}):", f'    """{first_line(model)}', ""]
     rest = rest_of_doc(model)
@@ -430,39 +498,107 @@ def one_class(model):
     lines += [wrapped(f"Objective: ``{model.info['objective']}``", "    "), "", "    Parameters", "    ----------"]
     declared = {param["name"]: param for param in model.params}
     for name, (default, kind, doc) in signature.items():
-        if name in model.without_effect:
+        if name in model.without_effect or name in model.elsewhere:
             continue
-        words = allowed(declared[name]) if name in declared else f"{kind}, default={default}"
+        words = allowed(declared[name], default) if name in declared else f"{kind}, default={default}"
         lines += [f"    {name} : {words}", wrapped(doc or "See the reference page.", "        ")]
     if model.without_effect:
         lines += [
             f"    {', '.join(model.without_effect)} : any",
-            wrapped("Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.", "        "),
+            wrapped("Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.", "        "),
+        ]
+    if model.elsewhere:
+        lines += [
+            f"    {', '.join(model.elsewhere)} : any",
+            wrapped("As in scikit-learn, whose implementation is used if they are not at their defaults.", "        "),
         ]
     lines += ["", "    Attributes", "    ----------"]
     lines += [f"    {name}" for name in attribute_names(model)]
     lines += ["", "    Examples", "    --------"]
     lines += [f"    >>> {line}" if line else "    >>>" for line in example(model).splitlines()]
     lines += ['    """', "", f'    _name = "{model.name}"', f"    _outputs = {tuple(model.outputs)!r}"]
+    if model.peer:
+        lines += [f"    _peer = sklearn.{model.module}.{model.name}"]
     if model.outputs_with:
         lines += [f"    _outputs_with = {model.outputs_with!r}"]
+    if model.without_effect:
+        lines += [f"    _ignored = {tuple(model.without_effect)!r}"]
+    singles, answers = in_single_precision(model)
+    if singles:
+        lines += [f"    _singles = {tuple(singles)!r}"]
+    if answers:
+        lines += [f"    _single_answers = {tuple(answers)!r}"]
     lines += ["", "    def __init__("]
     lines += [f"        {line}" for line in arguments(model, lambda name, default, kind: f"{name}={default},")]
-    lines += ["    ):"]
-    lines += [f"        self.{name} = {name}" for name in signature]
-    weight = ", sample_weight=None" if model.info["weights"] else ""
-    given = "sample_weight" if model.info["weights"] else "None"
-    target = "y" if model.needs_target else "y=None"
-    lines += ["", f"    def fit(self, X, {target}{weight}):"]
-    lines += ['        """Fit to rows' + (" and their target." if model.needs_target else ".") + '"""']
-    lines += [f"        return self._fit(X, y, {given}, previous=self._warm())"]
+    lines += ["    ):", "        super().__init__("]
+    lines += [f"            {name}={name}," for name in signature]
+    lines += ["        )"]
+    lines += fitting(model, "fit")
     if model.partial:
-        labels = ", classes=None" if model.task == "Classification" else ""
-        passed = ", classes" if model.task == "Classification" else ""
-        lines += ["", f"    def partial_fit(self, X, {target}{labels}{weight}):"]
-        lines += ['        """Go on from what was learnt so far with more rows."""']
-        lines += [f"        return self._resume(X, y, {given}{passed})"]
+        lines += fitting(model, "partial_fit")
     return "\n".join(lines) + "\n"
+
+
+def fitting(model, method):
+    """`fit` and `partial_fit`, with scikit-learn's signature."""
+    more = model.fit_arguments(method)
+    stars = ", **params" if model.keyword_arguments(method) else ""
+    given = "".join(f", {name}={default}" for name, default in more.items())
+    passed = "".join(f", {name}={name}" for name in more) + (", **params" if stars else "")
+    words = {
+        "fit": "Fit to rows" + (" and their target." if model.needs_target else "."),
+        "partial_fit": "Go on from what was learnt so far with more rows.",
+    }
+    how = {"fit": "_fit_either", "partial_fit": "_resume" if model.info["resume"] else "_go_on_in_peer"}[method]
+    return [
+        "",
+        f"    def {method}(self, X, {model.target_argument(method)}{given}{stars}):",
+        f'        """{words[method]}"""',
+        f"        return self.{how}(X, y{passed})",
+    ]
+
+
+def in_single_precision(model):
+    """What scikit-learn's class keeps, and which methods answer, in single precision when the rows are."""
+    if model.peer is None:
+        return [], []
+    found, said = None, None
+    for classes in (3, 2):
+        x, y = rows_of(model.task, classes)
+        target = y[0] if isinstance(y, tuple) else y if y is not None else np.arange(60) % 3
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                single = model.peer(**peer_members(model)).fit(x.astype(np.float32), target)
+        except Exception:
+            continue
+        names = {
+            name
+            for name, value in vars(single).items()
+            if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype == np.float32
+        }
+        found = names if found is None else found & names
+        single_rows, answers = x.astype(np.float32), set()
+        for method in ("predict", "predict_proba", "decision_function", "transform", "score_samples", "inverse_transform"):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    rows = single.transform(single_rows) if method == "inverse_transform" else single_rows
+                    answers |= {method} if getattr(single, method)(rows).dtype == np.float32 else set()
+            except (AttributeError, ValueError, NotImplementedError):
+                continue
+        said = answers if said is None else said & answers
+    return sorted(found or ()), sorted(said or ())
+
+
+def peer_members(model):
+    """Estimators for parameters of scikit-learn's class that have no default."""
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+
+    one = LinearRegression() if model.task == "Regression" else LogisticRegression()
+    given = {"estimators": [("a", one), ("b", one)], "estimator": one, "base_estimator": one}
+    needed = [name for name, (default, _) in model.taken.items() if default == "<class 'inspect._empty'>" or "_empty" in default]
+    return {name: given[name] for name in needed if name in given}
 
 
 def first_line(model):
@@ -485,6 +621,7 @@ def arguments(model, write):
     lines = ["self,"]
     signature = model.signature()
     lines += [write(name, *signature[name][:2]) for name in model.positional]
+    lines = [line.removesuffix("=_empty,") + "," if line.endswith("=_empty,") else line for line in lines]
     lines += ["*,"]
     lines += [write(name, *value[:2]) for name, value in signature.items() if name not in model.positional]
     return lines
@@ -511,23 +648,46 @@ def stubs(models):
         lines += ["    def __init__("]
         lines += [f"        {line}" for line in arguments(model, lambda name, default, kind: f"{name}: {kind} = ...,")]
         lines += ["    ) -> None: ..."]
-        weight = ", sample_weight: ArrayLike | None = None" if model.info["weights"] else ""
-        target = "y: ArrayLike" if model.needs_target else "y: Any = None"
-        lines += [f"    def fit(self, X: ArrayLike, {target}{weight}) -> Self: ..."]
-        if model.partial:
-            labels = ", classes: ArrayLike | None = None" if model.task == "Classification" else ""
-            lines += [f"    def partial_fit(self, X: ArrayLike, {target}{labels}{weight}) -> Self: ..."]
+        for method in ("fit", "partial_fit") if model.partial else ("fit",):
+            target = "y: ArrayLike" if model.target_argument(method) == "y" else "y: Any = None"
+            more = "".join(f", {name}: Any = {default}" for name, default in model.fit_arguments(method).items())
+            stars = ", **params: Any" if model.keyword_arguments(method) else ""
+            lines += [f"    def {method}(self, X: ArrayLike, {target}{more}{stars}) -> Self: ..."]
         lines += [f"    def {name}(self, {given}) -> {result}: ..." for name, (given, result) in model.methods().items()]
         parts += lines
     return "\n".join(parts) + "\n"
 
 
 def submodule(module, names):
+    """Ermine's classes, and scikit-learn's for what Ermine has not."""
+    theirs = importlib.import_module(f"sklearn.{module}")
+    others = [name for name in public(theirs) if name not in names]
+    listed = "\n".join(f"    {name}," for name in names)
+    quoted = "\n".join(f'    "{name}",' for name in sorted([*names, *others]))
+    imported = "\n".join(f"    {name}," for name in others)
+    rest = f"from sklearn.{module} import (\n{imported}\n)\n\n" if others else ""
+    return (
+        f'"""Models under the name of scikit-learn\'s module, and what it has beside them. {NOTE}"""\n\n'
+        f"{rest}from ._models import (\n{listed}\n)\n\n__all__ = [\n{quoted}\n]\n"
+    )
+
+
+def public(module):
+    """Names that a module of scikit-learn gives to people."""
+    own = [name for name, found in vars(module).items() if getattr(found, "__module__", "") == module.__name__]
+    names = getattr(module, "__all__", [name for name in own if not name.startswith("_")])
+    return sorted(name for name in names if not inspect.ismodule(getattr(module, name)))
+
+
+def re_export(module):
+    """A module that is all scikit-learn's, so that one import works."""
+    theirs = importlib.import_module(f"sklearn.{module}")
+    names = public(theirs)
     listed = "\n".join(f"    {name}," for name in names)
     quoted = "\n".join(f'    "{name}",' for name in names)
     return (
-        f'"""Models under the name of scikit-learn\'s module. {NOTE}"""\n\n'
-        f"from ._models import (\n{listed}\n)\n\n__all__ = [\n{quoted}\n]\n"
+        f'"""scikit-learn\'s module: its classes take Ermine\'s as they are. {NOTE}"""\n\n'
+        f"from sklearn.{module} import (\n{listed}\n)\n\n__all__ = [\n{quoted}\n]\n"
     )
 
 
@@ -537,9 +697,9 @@ def page(model):
     lines += ["```text", info["objective"], "```", "", "## Properties", ""]
     passes = info["passes"]
     how = {
-        "One": "one pass over the rows; any size",
-        "Many": "a loop of passes over the rows; any size",
-        "Shares": "in memory, of one worker or of several, because ",
+        "One": "one pass over the rows; any number of rows",
+        "Many": "several passes over the rows; any number of rows",
+        "Shares": "in memory, on one worker or shared by several, because ",
         "Memory": "in memory, because ",
     }
     how = how[passes] if isinstance(passes, str) else "".join(how[kind] + reason for kind, reason in passes.items())
@@ -549,16 +709,16 @@ def page(model):
     ]
     flags = {
         "sparse": "sparse rows", "missing": "missing values", "categories": "categories as codes", "weights": "weights",
-        "multi_target": "several targets", "random": "a seed", "resume": "going on from an earlier fit",
+        "multi_target": "several targets", "random": "a seed", "resume": "continuing an earlier fit",
     }  # fmt: skip
-    lines += ["- takes: " + ", ".join(word for flag, word in flags.items() if info[flag])] if any(
+    lines += ["- supports: " + ", ".join(word for flag, word in flags.items() if info[flag])] if any(
         info[flag] for flag in flags
     ) else []
-    needs = {"non_negative": "x of 0 or more", "scale": "columns of one scale (does best)"}
+    needs = {"non_negative": "non-negative columns", "scale": "columns of similar scale"}
     wants = [word for flag, word in needs.items() if info[flag]]
-    wants += {"Any": [], "Count": ["a target of 0 or more"], "Positive": ["a target above 0"]}[info["target"]]
+    wants += {"Any": [], "Count": ["a non-negative target"], "Positive": ["a positive target"]}[info["target"]]
     if wants:
-        lines += ["- wants: " + ", ".join(wants)]
+        lines += ["- needs: " + ", ".join(wants)]
     if info["exceptions"]:
         lines += [f"- {name}: {reason}" for name, reason in info["exceptions"]]
     lines += ["", "## Parameters", ""]
@@ -574,7 +734,10 @@ def page(model):
     python = [f"`{name}={default}`" for name, (default, _, _) in model.extra.items()]
     lines += ["", "In Python also " + ", ".join(python) + "."]
     if model.without_effect:
-        lines += ["", "Taken for scikit-learn's sake, without effect: " + ", ".join(f"`{n}`" for n in model.without_effect) + "."]
+        lines += ["", "Accepted for scikit-learn compatibility; ignored: " + ", ".join(f"`{n}`" for n in model.without_effect) + "."]
+    if model.elsewhere:
+        names = ", ".join(f"`{name}`" for name in model.elsewhere)
+        lines += ["", f"With other values than the defaults, scikit-learn's implementation is used: {names}."]
     lines += ["", "## Attributes", "", ", ".join(f"`{name}`" for name in attribute_names(model)) + "."]
     methods = [f"`{name}`" for name in ["fit", *(["partial_fit"] if model.partial else []), *model.methods()]]
     lines += ["", "Methods: " + ", ".join(dict.fromkeys(methods)) + "."]
@@ -595,20 +758,22 @@ def index(models):
 
 
 def metrics_page(metrics):
-    words = {"Class": "classes", "Probability": "a probability for each class", "Score": "scores or probabilities", "Value": "numbers"}
+    words = {"Class": "classes", "Probability": "class probabilities", "Score": "scores or probabilities", "Value": "numbers"}
     lines = ["# Metrics", "", f"<!-- {NOTE} -->", ""]
     lines += [
-        "The names that `--scoring` of the command line and `scoring` of `ermine.model_selection` take. They are scikit-learn's; `neg_` may be left out on the",
-        "command line, where an error is shown as what it is. n_ab are the rows of class a that are called b, summed over the index that is a dot; TP, FP, TN, FN those",
-        "of one class against the rest; w weights, W their sum; y the truth, f the prediction, s a score. Functions of the same quantities are in `ermine.metrics`,",
-        "`ermine.metrics.interval` puts a bootstrap interval around each, and `ermine.metrics.best_threshold` chooses a threshold for stated costs.",
+        "The names that `--scoring` on the command line and `scoring` in `ermine.model_selection` accept. They are",
+        "scikit-learn's; on the command line `neg_` may be left out, and errors are shown as positive numbers. n_ab is the number",
+        "of rows of class a that are predicted as b, summed over an index that is a dot; TP, FP, TN, FN are those counts for one",
+        "class against the rest; w are weights, W their sum; y is the truth, f the prediction, s a score. Functions of the same",
+        "quantities are in `ermine.metrics`; `ermine.metrics.interval` computes a bootstrap interval for each, and",
+        "`ermine.metrics.best_threshold` chooses the threshold with the lowest cost.",
     ]
     for task in ("Classification", "Regression"):
-        lines += ["", f"## {task}", "", "| name | definition | of | better |", "| --- | --- | --- | --- |"]
+        lines += ["", f"## {task}", "", "| name | definition | computed from | better |", "| --- | --- | --- | --- |"]
         for metric in metrics:
             if metric["task"] == task:
                 of = words[metric["needs"]] + (", two classes" if metric["binary"] else "")
-                better = "more" if metric["greater_is_better"] else "less"
+                better = "higher" if metric["greater_is_better"] else "lower"
                 definition = metric["definition"].replace("|", chr(92) + "|")
                 lines += [f"| `{metric['name']}` | {definition} | {of} | {better} |"]
     return "\n".join(lines) + "\n"

@@ -13,12 +13,28 @@ from ._files import FittedModel, load
 from ._inference import summary
 from ._models import *  # noqa: F403
 from ._models import MODULES as _MODULES
+from ._models import RE_EXPORTED as _RE_EXPORTED
 from ._models import __all__ as _CLASSES
+from ._patch import load_ipython_extension, patch_report, patch_sklearn, unload_ipython_extension, unpatch_sklearn
 from ._tables import Table, read_table
 
-__all__ = ["FittedModel", "Table", "__version__", "load", "models", "read_table", "summary", *_CLASSES]
+__all__ = [
+    "FittedModel",
+    "Table",
+    "__version__",
+    "load",
+    "load_ipython_extension",
+    "models",
+    "patch_report",
+    "patch_sklearn",
+    "read_table",
+    "summary",
+    "unload_ipython_extension",
+    "unpatch_sklearn",
+    *_CLASSES,
+]
 
-_BESIDE = ("compose", "feature_extraction", "metrics", "model_selection", "pipeline")
+_BESIDE = ("compose", "feature_extraction", "metrics", "model_selection", "pipeline", *_RE_EXPORTED)
 
 
 def models():

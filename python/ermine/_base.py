@@ -1,27 +1,27 @@
 """What every class shares: scikit-learn's conventions over one fitted model.
 
-The classes in `_models.py` are generated from Ermine's list; each says which outputs its model has and inherits the
-methods that hand them out. Data is checked and labels are encoded here, once; the numbers come from `_ermine`.
+The classes in `_models.py` are generated from Ermine's list. Each is scikit-learn's class of that name with the engine in front: a fit goes to
+the engine where it has a form for every parameter and for the rows, and to scikit-learn's own code where it has not (a Python function as a
+metric, an estimator of another package, an option of scikit-learn alone). So parameters, defaults, checks, messages and methods are
+scikit-learn's, and an option is never dropped. `fit_log_` says who fitted, and `ermine.patch_report()` sums it up.
+
+Data is checked and labels are encoded here, once; the numbers come from `_ermine`.
 """
 
+import collections
+import functools
+import inspect
 import json
+import math
 import numbers
 import os
+import re
 import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    DensityMixin,
-    OneToOneFeatureMixin,
-    OutlierMixin,
-    RegressorMixin,
-    TransformerMixin,
-)
+import sklearn
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_consistent_length, check_random_state
@@ -37,21 +37,39 @@ from sklearn.utils.validation import (
 )
 
 from . import _ermine
+from ._complete import LATER, complete, node_numbers
 
 _LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
 
 
-class FitLog:
-    """How a fit went: `passes`, why it stopped (`stop`), the `objective` after each pass, the `certificate`, `notes`."""
+class Elsewhere(NotImplementedError):
+    """The engine has no form for this; scikit-learn does it."""
 
-    def __init__(self, text):
+
+#: Fits by class, by who did them and why: {(class, "ermine" or "scikit-learn", reason): count}.
+FITS = collections.Counter()
+
+
+class FitLog:
+    """How a fit went: `passes`, why it stopped (`stop`), the `objective` after each pass, the `certificate`, `notes`.
+
+    `engine` is "ermine", or "scikit-learn" where the engine had no form for what was asked; `notes` then says for what.
+    """
+
+    def __init__(self, text, engine="ermine"):
         log = json.loads(text)
         self._text = text
+        self.engine = engine
         self.passes = log["passes"]
         self.stop = log["stop"]
         self.objective = log["objective"]
         self.certificate = log["certificate"]
         self.notes = log["notes"]
+
+    @classmethod
+    def elsewhere(cls, reason, passes):
+        log = {"passes": passes, "stop": "ScikitLearn", "objective": [], "certificate": None, "notes": [reason]}
+        return cls(json.dumps(log), "scikit-learn")
 
     @property
     def converged(self):
@@ -71,16 +89,26 @@ class FitLog:
         return f"FitLog(passes={self.passes}, stop={self.stop!r}, certificate={self.certificate!r})"
 
 
-class Estimator(BaseEstimator):
-    """Fits and predicts through the engine. Generated classes say which model of the list they are."""
+class Estimator:
+    """Fits and predicts through the engine, in front of scikit-learn's class of the same name where there is one.
+
+    Generated classes say which model of the list they are. A method of the engine hands over to scikit-learn's when the fit was not the
+    engine's; a method that only scikit-learn has works from the attributes, which are the same.
+    """
 
     _name = None
+    #: scikit-learn's class of that name, or None.
+    _peer = None
     # Outputs of a fitted model; those that depend on a parameter with its values, as {output: (parameter, values)}.
     _outputs = ()
     _outputs_with = {}
+    #: Parameters of scikit-learn's class that choose an implementation and not a problem: the engine chooses by itself.
+    _ignored = ()
     # From the list.
     _info = {}
     _forms = {}
+    #: Parameters of scikit-learn's class alone that change the result, with the default under which the engine can fit.
+    _only_default = {}
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -88,27 +116,158 @@ class Estimator(BaseEstimator):
             entry = _LIST[cls._name]
             cls._info = entry["info"]
             cls._forms = {param["name"]: param["forms"] for param in entry["params"]}
+            cls._peer_params = () if cls._peer is None else tuple(inspect.signature(cls._peer.__init__).parameters)[1:]
+            known = {*cls._forms, *cls._ignored, "class_weight", "n_jobs", "random_state"}
+            known |= {"warm_start"} if cls._info["resume"] else set()
+            taken = {} if cls._peer is None else inspect.signature(cls._peer.__init__).parameters
+            cls._only_default = {
+                name: parameter.default for name, parameter in taken.items() if name != "self" and name not in known
+            }
+
+    def __init__(self, **params):
+        # What the installed scikit-learn does not know is the engine's alone, or of a later version.
+        super().__init__(**{name: params[name] for name in self._peer_params if name in params})
+        for name, value in params.items():
+            if name not in self._peer_params:
+                setattr(self, name, value)
 
     # Fitting
 
-    def _fit(self, X, y, sample_weight, *, previous=None, override=None, reset=True, classes=None, keep=None):
+    def _fit_either(self, X, y, sample_weight=None, *, keep=None, method="fit", **more):
+        """Fits in the engine, or in scikit-learn's class where the engine cannot. `keep` is for `_fit_in_engine`."""
+        if self._peer is None:
+            return self._fit_in_engine(X, y, sample_weight, previous=self._warm(), keep=keep)
+        if "_in_peer" in self.__dict__:
+            return self._call_peer(method, X, y, sample_weight, more)
+        if not sklearn.get_config()["skip_parameter_validation"]:
+            self._validate_params()
+        refused = None
+        try:
+            others = [name for name, value in more.items() if value is not None and value is not True]
+            if others:
+                raise Elsewhere(f"{others[0]} is given to {method}")
+            self._check_form()
+            previous = self._warm()
+            before = set(vars(self)) if previous is not None else self._forget()
+            self._fit_in_engine(X, y, sample_weight, previous=previous, keep=keep)
+            self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
+            FITS[type(self).__name__, "ermine", ""] += 1
+            return self
+        except Elsewhere as reason:
+            why = str(reason)
+        except Refused as error:
+            refused, why = error, str(error)
+        except (ValueError, TypeError, NotImplementedError) as error:
+            why = str(error)  # scikit-learn says it in its own words, or knows better
+        return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method=method, **more)
+
+    def _fit_in_peer(self, X, y, sample_weight=None, *, why, refused=None, method="fit", **more):
+        if sample_weight is not None and "sample_weight" not in inspect.signature(getattr(self._peer, method)).parameters:
+            if method == "fit" or "sample_weight" not in inspect.signature(self._peer.fit).parameters:
+                raise ValueError(why)  # weights are the engine's alone
+        going_on = method == "partial_fit" or getattr(self, "warm_start", False)
+        before = self._leave_engine() if going_on else self._forget()
+        self._in_peer = True
+        try:
+            found = self._call_peer(method, X, y, sample_weight, more)
+        except Exception as error:
+            # The engine names the row, the column or the rule.
+            if refused is not None and len(error.args) == 1 and isinstance(error.args[0], str):
+                error.args = (f"{error.args[0]}\n{refused}",)
+            raise
+        finally:
+            del self._in_peer
+        passes = [n for n in np.ravel(getattr(self, "n_iter_", 1)) if isinstance(n, numbers.Integral)]
+        self.fit_log_ = FitLog.elsewhere(why, int(max(passes, default=1)))
+        self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
+        FITS[type(self).__name__, "scikit-learn", why] += 1
+        return found
+
+    def _call_peer(self, method, X, y, sample_weight, more):
+        given = {name: value for name, value in more.items() if value is not None}
+        if sample_weight is not None:
+            given["sample_weight"] = sample_weight
+        return getattr(super(), method)(X, y, **given)
+
+    def _forget(self):
+        """Drops what an earlier fit has set; returns the names of what stays."""
+        for name in self.__dict__.pop("_set_by_fit", ()):
+            self.__dict__.pop(name, None)
+        return set(vars(self))
+
+    def _leave_engine(self):
+        """From here on scikit-learn's code goes on from the attributes; returns their names."""
+        for name in ("_model", "fit_log_"):
+            self.__dict__.pop(name, None)
+        return set(vars(self))
+
+    def _check_rows(self, X):
+        """Raises `Elsewhere` for rows that the engine has no form for, and for those that scikit-learn refuses."""
+        if sp.issparse(X) and self._peer is not None and not self.__sklearn_tags__().input_tags.sparse:
+            raise Elsewhere("sparse rows")
+        if self._name == "PolynomialFeatures":
+            degree = self.degree if isinstance(self.degree, numbers.Integral) else max(self.degree)
+            if math.comb(X.shape[1] + int(degree), int(degree)) > 1 << 24:
+                raise Elsewhere("more columns than fit into memory")
+
+    def _check_form(self):
+        """Raises `Elsewhere` for what the engine has no form for, beyond what the forms of the parameters say."""
+        name = self._name
+        if "DiscriminantAnalysis" in name and self.solver == "svd" and self.shrinkage is not None:
+            raise Elsewhere("shrinkage with the solver svd")
+        if name == "LinearDiscriminantAnalysis" and self.solver == "eigen":
+            raise Elsewhere("solver='eigen' scales its directions otherwise")
+        if name == "LogisticRegressionCV" and self.use_legacy_attributes is not False:
+            raise Elsewhere("the legacy attributes hold the coefficients of every fold")
+        if name == "HuberRegressor" and not self.fit_intercept:
+            raise Elsewhere("fit_intercept=False, where the engine can stop at the start")
+        if name == "NuSVC" and self.class_weight is not None:
+            raise Elsewhere("class_weight, which libsvm's nu machines take otherwise")
+        if name in ("SelectFromModel", "RFE"):
+            raise Elsewhere("its estimator_ is fitted by itself, in the engine if it is Ermine's")
+        if name == "SplineTransformer" and self.knots != "uniform":
+            raise Elsewhere(f"knots={_shown(self.knots)}")
+        if "bootstrap" in self._forms and "oob_score" in self._forms and self.oob_score and not self.bootstrap:
+            raise Elsewhere("oob_score without bootstrap")
+        if "bootstrap" in self._forms and not self.bootstrap and getattr(self, "max_samples", None) is not None:
+            raise Elsewhere("max_samples without bootstrap")
+        if name == "StackingClassifier" and not all(hasattr(member, "predict_proba") for member in _members(self.estimators)):
+            raise Elsewhere("a member without probabilities")
+        if name == "PCA" and self.svd_solver == "arpack" and self.n_components is None:
+            raise Elsewhere("svd_solver='arpack' for all components")
+        # Options of the engine whose traces scikit-learn's class keeps in a form of its own.
+        for option in {
+            "OneHotEncoder": ("drop", "max_categories", "min_frequency"),
+            "OrdinalEncoder": ("handle_unknown", "max_categories", "min_frequency", "unknown_value", "encoded_missing_value"),
+            "SimpleImputer": ("add_indicator",),
+            "KNNImputer": ("add_indicator",),
+        }.get(name, ()):
+            value, default = getattr(self, option), inspect.signature(self._peer.__init__).parameters[option].default
+            if not _equal(value, default):
+                raise Elsewhere(f"{option}={_shown(value)}")
+        if name == "IncrementalPCA" and self.n_components is None and self.batch_size is not None:
+            raise Elsewhere("as many components as a batch has rows")
+
+    def _fit_in_engine(self, X, y, sample_weight, *, previous=None, override=None, reset=True, classes=None, keep=None):
         """`keep` is a dict that gets the checked rows, and what was found about each that is not an attribute."""
+        params, starts = self._engine_params()
+        single = _is_single(X)
         X, y = self._checked(X, y, reset)
+        self._check_rows(X)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
-        params, starts = self._engine_params()
         params.update(override or {})
-        if "cv" in self._forms and not isinstance(self.cv, numbers.Integral):
+        if "cv" in self._forms and not (self._name == "RidgeCV" and self.cv is None):
             params.pop("cv", None)
-            if self.cv is not None:
-                X, target, weights, folds = self._by_fold(X, y, target, weights)
-                starts.append(("cv", folds))
+            X, target, weights, folds = self._by_fold(X, y, target, weights)
+            starts.append(("cv", folds))
         seed = self._seed()
+        rows_given = _rows(X)
         try:
             model, log, rows = _ermine.Model.fit(
                 self._name,
                 params,
-                _rows(X),
+                rows_given,
                 target,
                 weights,
                 seed=seed,
@@ -117,19 +276,38 @@ class Estimator(BaseEstimator):
                 columns=self._column_names(),
                 previous=previous,
             )
-        except ValueError as error:
-            if X.shape[0] > 1:
-                raise
-            raise ValueError(f"{error} (n_samples=1)") from None
+        except (ValueError, NotImplementedError) as error:
+            more = "" if X.shape[0] > 1 else " (n_samples=1)"
+            raise (ValueError if self._peer is None else Refused)(f"{error}{more}") from None
         if keep is not None:
             keep.update(rows, X=X)
         # Names without the trailing underscore are for steps of a pipeline, not for people.
-        for name, value in ((name, value) for name, value in rows.items() if name.endswith("_")):
-            setattr(self, name, value)
         self._restore(model, FitLog(log), seed=seed, rows=X.shape[0])
+        for name, value in ((name, value) for name, value in rows.items() if name.endswith("_")):
+            self._set(name, value)
+        self._finish_rows()
+        complete(self, X, y, weights, rows_given)
+        self._single = single
+        if single:
+            self._halve()
+        if self._peer is not None and isinstance(self.__dict__.get("coef_"), np.ndarray):
+            self._written = self.coef_.copy(), np.copy(self.intercept_)
         if override is None:
             self._warn_of_end()
         return self
+
+    #: Whether the rows of the fit were in single precision: so is then what comes out, where scikit-learn does the same.
+    _single = False
+    #: Attributes that scikit-learn's class has in single precision then.
+    _singles = ()
+    #: Methods that then answer in single precision rows likewise.
+    _single_answers = ()
+
+    def _halve(self):
+        for name in self._singles:
+            value = self.__dict__.get(name)
+            if isinstance(value, np.ndarray) and value.dtype == np.float64:
+                setattr(self, name, value.astype(np.float32))
 
     def _warn_of_end(self):
         if self.fit_log_.unfinished:
@@ -137,21 +315,44 @@ class Estimator(BaseEstimator):
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
                 f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
+            )
+        redundant = [note for note in self.fit_log_.notes if " is redundant: " in note]
+        if redundant:
+            names = getattr(self, "feature_names_in_", None)
+            if names is not None:
+                redundant = [re.sub(r"column (\d+)", lambda j: f"column {names[int(j[1])]!r}", note) for note in redundant]
+            more = f" ({len(redundant) - 3} more in fit_log_.notes)" if len(redundant) > 3 else ""
+            warnings.warn(
+                f"{type(self).__name__}: {'; '.join(redundant[:3])}{more}. The coefficients are the ones of least norm: those of "
+                "redundant columns have no meaning of their own.",
+                stacklevel=5,
             )
 
     def _restore(self, model, log, seed, rows):
         """Takes over a fitted model, from a fit or from a file."""
-        self._model, self.fit_log_, self._fit_seed, self._fit_rows = model, log, seed, rows
+        self._model, self.fit_log_, self._fit_seed, self._fit_rows, self._found = model, log, seed, rows, {}
         for name, value in model.attributes().items():
             # Names are an array; arrays of different shapes (the weights of each layer) stay a list.
             names = isinstance(value, list) and all(isinstance(item, str) for item in value)
-            setattr(self, name, np.array(value) if names else value)
+            value = np.array(value) if names else value
+            self._set(name, value)
         if log.stop not in ("Exact", "Passes") or hasattr(self, "max_iter"):
-            self.n_iter_ = max(1, log.passes)
+            self._set("n_iter_", max(1, log.passes))
         self._finish_fit()
 
+    def _set(self, name, value):
+        value = np.float64(value) if type(value) is float else value
+        # What scikit-learn's class computes from other attributes stays its own.
+        if isinstance(getattr(type(self), name, None), property):
+            self._found[name] = value
+        else:
+            setattr(self, name, value)
+
     def _finish_fit(self):
+        pass
+
+    def _finish_rows(self):
         pass
 
     def _checked(self, X, y, reset):
@@ -192,45 +393,56 @@ class Estimator(BaseEstimator):
     def _seed(self):
         if not self._info["random"]:
             return 0
-        state = self.random_state
+        state = None if isinstance(self.random_state, str) else self.random_state
         if isinstance(state, numbers.Integral) and not isinstance(state, bool):
             return int(state)
         return int(check_random_state(state).randint(np.iinfo(np.int32).max))
 
     def _engine_params(self):
         """Parameters for the engine, and arrays that start it, which travel beside them."""
+        for name, default in self._only_default.items():
+            value = getattr(self, name)
+            if value is not default and not _equal(value, default):
+                raise Elsewhere(f"{name}={_shown(value)}")
         params, starts = {}, []
         for name, forms in self._forms.items():
             value = getattr(self, name)
             if name == "cv" and not isinstance(value, numbers.Integral):
                 continue  # splits are made from the rows
-            if isinstance(value, np.ndarray) or sp.issparse(value) or (
-                isinstance(value, (list, tuple)) and not _has(forms, "List")
-            ):
+            if isinstance(value, np.ndarray) and value.ndim == 0:
+                value = value.item()
+            if isinstance(value, (np.ndarray, list, tuple)) or sp.issparse(value):
                 if _has(forms, "List"):
-                    value = np.asarray(value).tolist()
-                else:
+                    value = np.asarray(value).tolist() if isinstance(value, np.ndarray) else list(value)
+                elif name in _STARTS:
                     value = value.toarray() if sp.issparse(value) else value
                     start = np.array(value, dtype=np.float64, order="C", ndmin=2, copy=None)
                     start = start.reshape(-1, start.shape[-1])  # a matrix for each component: one under another
                     starts.append((name, start))
                     continue
-            if value is None and (_has(forms, "Model") or _has(_items(forms), "Model")) and not _has(forms, "None"):
+                else:
+                    raise Elsewhere(f"{name} is an array")
+            if value in _NOTHING if isinstance(value, str) else value is None and not _has(forms, "None"):
                 continue  # the engine's own default
-            params[name] = _plain(value, forms, name, type(self).__name__)
+            params[name] = _plain(value, forms, name)
+        if self._name == "StackingRegressor" and self.final_estimator is None:
+            params["final_estimator"] = _ermine.Spec("RidgeCV", {})  # as scikit-learn has it
         return params, starts
 
     def _by_fold(self, X, y, target, weights):
         """Rows in the order of the folds of `cv`, and where each fold begins: the engine's folds are runs of rows."""
         fold = np.full(X.shape[0], -1)
-        for number, (train, test) in enumerate(check_cv(self.cv, y).split(X, y)):
+        splitter = check_cv(self.cv, y, classifier=isinstance(self, Classifier))
+        for number, (train, test) in enumerate(splitter.split(X, y)):
             if len(train) + len(test) != len(fold) or (fold[test] >= 0).any():
-                raise ValueError("cv: every row must be tested once, and the others be learnt from")
+                raise Elsewhere("cv tests some rows more than once or does not learn from all others")
             fold[test] = number
         if (fold < 0).any():
-            raise ValueError("cv: every row must be tested once, and some are never tested")
-        order = np.argsort(fold, kind="stable")
+            raise Elsewhere("cv never tests some rows")
         bounds = np.concatenate([[0.0], np.cumsum(np.bincount(fold))])[:, None]
+        if (np.diff(fold) >= 0).all():
+            return X, target, weights, bounds
+        order = np.argsort(fold, kind="stable")
         target = (target[0][order], target[1]) if isinstance(target, tuple) else target[order]
         return X[order], target, None if weights is None else weights[order], bounds
 
@@ -238,23 +450,63 @@ class Estimator(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else list(names)
 
-    def _resume(self, X, y, sample_weight, classes=None):
-        """One more step from what is there, or the first one."""
-        first = not hasattr(self, "_model")
-        override = {"max_iter": 1} if "max_iter" in self._forms else {}
-        previous = None if first else self._model
-        return self._fit(
-            X, y, sample_weight, previous=previous, override=override, reset=first, classes=classes
-        )
+    def _resume(self, X, y=None, sample_weight=None, classes=None, **more):
+        """One more step from what is there, or the first one: `partial_fit`."""
+        more = more if classes is None else {**more, "classes": classes}
+        if "_in_peer" in self.__dict__:
+            return self._call_peer("partial_fit", X, y, sample_weight, more)
+        if self._peer is not None and not sklearn.get_config()["skip_parameter_validation"]:
+            self._validate_params()
+        refused = None
+        first = "_model" not in self.__dict__
+        try:
+            if first and hasattr(self, "n_features_in_"):
+                raise Elsewhere("the steps before were scikit-learn's")
+            self._check_form()
+            override = {"max_iter": 1} if "max_iter" in self._forms else {}
+            before, previous = set(vars(self)), None if first else self._model
+            self._fit_in_engine(
+                X, y, sample_weight, previous=previous, override=override, reset=first, classes=classes
+            )
+            self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
+            FITS[type(self).__name__, "ermine", ""] += 1
+            return self
+        except Elsewhere as reason:
+            why = str(reason)
+        except Refused as error:
+            refused, why = error, str(error)
+        except (ValueError, TypeError, NotImplementedError) as error:
+            if self._peer is None:
+                raise
+            why = str(error)
+        if self._peer is None:
+            raise ValueError(why)
+        if first:
+            self._forget()
+        return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method="partial_fit", **more)
+
+    def _go_on_in_peer(self, X, y=None, sample_weight=None, **more):
+        """`partial_fit` of a class whose engine cannot go on from a fit: scikit-learn's code does, from the attributes."""
+        if "_in_peer" in self.__dict__:
+            return self._call_peer("partial_fit", X, y, sample_weight, more)
+        return self._fit_in_peer(X, y, sample_weight, why="partial_fit", method="partial_fit", **more)
 
     def _warm(self):
         """The model to go on from, when `warm_start` asks for it."""
-        return getattr(self, "_model", None) if getattr(self, "warm_start", False) else None
+        return self.__dict__.get("_model") if getattr(self, "warm_start", False) else None
 
     # Predicting
 
+    def _is_rewritten(self):
+        """Whether somebody has written other coefficients than those of the fit: scikit-learn's code predicts with what is there."""
+        written = self.__dict__.get("_written")
+        if written is None:
+            return False
+        coef, intercept = self.__dict__.get("coef_"), self.__dict__.get("intercept_")
+        return not (isinstance(coef, np.ndarray) and np.array_equal(coef, written[0]) and np.array_equal(intercept, written[1]))
+
     def _has_output(self, output):
-        if hasattr(self, "_model"):
+        if "_model" in self.__dict__:
             return any(name == output for name, _ in self._model.outputs())
         if output in self._outputs_with:
             parameter, values = self._outputs_with[output]
@@ -263,10 +515,34 @@ class Estimator(BaseEstimator):
 
     def _predicted(self, X, output):
         check_is_fitted(self)
-        return self._computed(_rows(self._validated(X, reset=False)), output)
+        rows = self._validated(X, reset=False)
+        try:
+            return self._computed(_rows(rows), output)
+        except ValueError as error:
+            # scikit-learn's words, if it refuses too; then where it is.
+            try:
+                check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0)
+            except ValueError as theirs:
+                raise ValueError(f"{theirs}\n{error}") from None
+            raise
 
     def _computed(self, rows, output):
         return self._model.predict(rows, output, threads=_threads(self.n_jobs), columns=self._column_names())
+
+    def __getattr__(self, name):
+        """What scikit-learn's class keeps and few people look at is made when it is asked for."""
+        made = LATER.get(name) if "_model" in self.__dict__ else None
+        if made is not None and (value := made(self)) is not None:
+            self.__dict__[name] = value
+            return value
+        # A property that could not answer has said why, and Python asks here afterwards.
+        asked = getattr(type(self), name, None)
+        if isinstance(asked, property):
+            return asked.fget(self)
+        above = getattr(super(), "__getattr__", None)
+        if above is not None:
+            return above(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def save(self, path):
         """Write a model file, which `ermine.load` and the command line read.
@@ -282,36 +558,61 @@ class Estimator(BaseEstimator):
 
     # scikit-learn's protocol
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "_model")
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         info = self._info
-        tags.input_tags.sparse = info["sparse"]
         # What is made of others takes what they all take.
         members = [member for name in self._forms for member in _members(getattr(self, name, None))]
         takes_missing = all(member.__sklearn_tags__().input_tags.allow_nan for member in members)
-        tags.input_tags.allow_nan = info["missing"] and takes_missing
+        tags.input_tags.allow_nan = tags.input_tags.allow_nan or (info["missing"] and takes_missing)
+        if self._peer is not None:
+            return tags
+        tags.input_tags.sparse = info["sparse"]
         tags.input_tags.positive_only = info["non_negative"]
-        pairwise = ("kernel", "metric", "affinity")
-        tags.input_tags.pairwise = any(getattr(self, name, None) == "precomputed" for name in pairwise)
-        # Categories and nothing else: not the trees, which take them beside numbers.
-        tags.input_tags.categorical = info["categories"] and info["task"] == "Transformation" or type(self).__name__ == "CategoricalNB"
         tags.target_tags.multi_output = info["multi_target"]
         tags.target_tags.positive_only = info["target"] != "Any"
         return tags
 
 
-def _output_method(output):
-    """For methods that exist when the model has that output, also before it is fitted."""
-    return available_if(lambda self: self._has_output(output))
+class Refused(ValueError):
+    """What the engine says of rows or parameters that it cannot fit."""
+
+
+def engine_method(output):
+    """A method that the engine answers after a fit of its own; scikit-learn's class answers after the others, and says when it is there."""
+
+    def decorate(function):
+        name = function.__name__
+
+        def ours(self):
+            if "_model" not in self.__dict__ or self._is_rewritten():
+                return self._peer is None
+            return any(known == output for known, _ in self._model.outputs())
+
+        def there(self):
+            if ours(self):
+                return self._has_output(output)
+            getattr(super(Estimator, self), name)
+            return True
+
+        @functools.wraps(function)
+        def method(self, *args, **kwargs):
+            if ours(self):
+                found = function(self, *args, **kwargs)
+                if name in self._single_answers and self._single and args and _is_single(args[0]):
+                    found = found.astype(np.float32, copy=False) if hasattr(found, "astype") else found
+                return found
+            return getattr(super(Estimator, self), name)(*args, **kwargs)
+
+        return available_if(there)(method)
+
+    return decorate
 
 
 # Tasks
 
 
-class Regressor(RegressorMixin, Estimator):
+class Regressor(Estimator):
     def _checked(self, X, y, reset):
         checks = self._checks()
         X, y = validate_data(
@@ -328,6 +629,7 @@ class Regressor(RegressorMixin, Estimator):
     def _target(self, y, classes):
         return np.ascontiguousarray(y, dtype=np.float64)
 
+    @engine_method("Value")
     def predict(self, X):
         """Predict the target.
 
@@ -345,12 +647,13 @@ class Regressor(RegressorMixin, Estimator):
         return values if self._y_is_matrix else values[:, 0]
 
 
-class Classifier(ClassifierMixin, Estimator):
+class Classifier(Estimator):
     def _checked(self, X, y, reset):
         # Labels may be text: they are checked by themselves.
         if y is None:
             validate_data(self, X, y, reset=reset, **self._checks())
         X = validate_data(self, X, reset=reset, **self._checks())
+        check_classification_targets(y)
         if self._info["multi_target"] and type_of_target(y) == "multilabel-indicator":
             y = y.toarray() if sp.issparse(y) else np.asarray(y)
         else:
@@ -408,6 +711,7 @@ class Classifier(ClassifierMixin, Estimator):
                 )
         return weights
 
+    @engine_method("Class")
     def predict(self, X):
         """Predict the class of each row.
 
@@ -432,12 +736,7 @@ class Classifier(ClassifierMixin, Estimator):
             self.classes_ = np.arange(width)
             self._label_type = self._label_type or np.dtype(np.int64)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = self._info["multi_target"]
-        return tags
-
-    @_output_method("Probability")
+    @engine_method("Probability")
     def predict_proba(self, X):
         """Probability of each class.
 
@@ -453,13 +752,13 @@ class Classifier(ClassifierMixin, Estimator):
         """
         return self._predicted(X, "Probability")
 
-    @_output_method("Probability")
+    @engine_method("Probability")
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    @_output_method("Decision")
+    @engine_method("Decision")
     def decision_function(self, X):
         """Score of each class; for two classes of the second one.
 
@@ -475,20 +774,13 @@ class Classifier(ClassifierMixin, Estimator):
         scores = self._predicted(X, "Decision")
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        # Counts and categories are a poor description of the numbers that checks are made of.
-        tags.classifier_tags.poor_score = self._info["module"] == "naive_bayes" and type(self).__name__ != "GaussianNB"
-        return tags
 
-
-class Clusterer(ClusterMixin, Estimator):
-    def _finish_fit(self):
+class Clusterer(Estimator):
+    def _finish_rows(self):
         if hasattr(self, "labels_"):
-            self.labels_ = self.labels_.astype(np.int32)
+            self.labels_ = self.labels_.astype(np.int32 if hasattr(self._peer, "predict") else np.int64)
 
-    @_output_method("Cluster")
+    @engine_method("Cluster")
     def predict(self, X):
         """Number of each row's cluster.
 
@@ -504,7 +796,7 @@ class Clusterer(ClusterMixin, Estimator):
         return self._predicted(X, "Cluster")[:, 0].astype(np.int32)
 
 
-class Density(DensityMixin, Estimator):
+class Density(Estimator):
     def score(self, X, y=None):
         """Mean log density of the rows.
 
@@ -518,9 +810,9 @@ class Density(DensityMixin, Estimator):
         -------
         score : float
         """
-        return float(np.mean(self.score_samples(X)))
+        return np.mean(self.score_samples(X))
 
-    @_output_method("Density")
+    @engine_method("Density")
     def score_samples(self, X):
         """Log density of each row.
 
@@ -535,7 +827,7 @@ class Density(DensityMixin, Estimator):
         """
         return self._predicted(X, "Density")[:, 0]
 
-    @_output_method("Cluster")
+    @engine_method("Cluster")
     def predict(self, X):
         """Number of each row's component.
 
@@ -548,14 +840,15 @@ class Density(DensityMixin, Estimator):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._predicted(X, "Cluster")[:, 0].astype(np.int32)
+        return self._predicted(X, "Cluster")[:, 0].astype(np.int64)
 
-    @_output_method("Cluster")
     def fit_predict(self, X, y=None):
         """Fit, and return the number of each row's component."""
+        if "_in_peer" in self.__dict__:
+            return super().fit_predict(X, y)
         return self.fit(X).predict(X)
 
-    @_output_method("Probability")
+    @engine_method("Probability")
     def predict_proba(self, X):
         """Probability of each component for each row.
 
@@ -571,14 +864,14 @@ class Density(DensityMixin, Estimator):
         return self._predicted(X, "Probability")
 
 
-class OutlierDetector(OutlierMixin, Estimator):
+class OutlierDetector(Estimator):
     """Rows that do not belong: Decision is below 0 for them, Cluster -1, Density the score without its threshold."""
 
-    def _finish_fit(self):
+    def _finish_rows(self):
         if hasattr(self, "labels_"):
             self.labels_ = self.labels_.astype(np.int64)
 
-    @_output_method("Decision")
+    @engine_method("Decision")
     def decision_function(self, X):
         """How well each row belongs: below 0 for outliers.
 
@@ -593,7 +886,7 @@ class OutlierDetector(OutlierMixin, Estimator):
         """
         return self._predicted(X, "Decision")[:, 0]
 
-    @_output_method("Density")
+    @engine_method("Density")
     def score_samples(self, X):
         """The score before the threshold: `decision_function` plus `offset_`.
 
@@ -608,7 +901,7 @@ class OutlierDetector(OutlierMixin, Estimator):
         """
         return self._predicted(X, "Density")[:, 0]
 
-    @_output_method("Cluster")
+    @engine_method("Cluster")
     def predict(self, X):
         """1 for rows that belong, -1 for outliers.
 
@@ -625,6 +918,8 @@ class OutlierDetector(OutlierMixin, Estimator):
 
     def fit_predict(self, X, y=None, **fit_params):
         """Fit, and say of each row whether it belongs (1) or not (-1)."""
+        if "_in_peer" in self.__dict__:
+            return super().fit_predict(X, y, **fit_params)
         self.fit(X, **fit_params)
         return self.labels_ if hasattr(self, "labels_") else self.predict(X)
 
@@ -637,7 +932,7 @@ class Transformer(Estimator):
             return super()._checked(X, None, reset)
         if y is None:
             validate_data(self, X, y, reset=reset, **self._checks())  # which says that it is needed
-        X, y = self._validated(X, reset), validate_data(self, y=y)
+        X, y = self._validated(X, reset), check_array(y, ensure_2d=False, dtype=None, input_name="y")
         check_consistent_length(X, y)
         return X, y
 
@@ -649,16 +944,12 @@ class Transformer(Estimator):
             return np.ascontiguousarray(codes, dtype=np.uint32), len(labels)
         return np.ascontiguousarray(y, dtype=np.float64)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = bool(self._info.get("supervised"))
-        return tags
-
 
 # Outputs beside the natural prediction
 
 
-class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class Transforms(TransformerMixin):
+    @engine_method("Transform")
     def transform(self, X):
         """Compute the new features.
 
@@ -672,7 +963,10 @@ class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        return self._transformed(_rows(self._validated(X, reset=False)))
+        if sp.issparse(X) and self._name in _SPARSE_OUT:
+            return super().transform(X)
+        found = self._transformed(_rows(self._validated(X, reset=False)))
+        return found.astype(np.float32) if self._is_halved(X) else found
 
     def fit_transform(self, X, y=None, **fit_params):
         """Fit, and return the new features of the rows; where the target is learnt from, without each row's own target.
@@ -690,11 +984,21 @@ class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
-        if not isinstance(self, Transformer) or set(fit_params) - {"sample_weight"}:
+        if "_in_peer" in self.__dict__ or not isinstance(self, Transformer) or set(fit_params) - {"sample_weight"}:
             return super().fit_transform(X, y, **fit_params)
         kept = {}
-        self._fit(X, y, fit_params.get("sample_weight"), previous=self._warm(), keep=kept)
-        return kept["transform"] if "transform" in kept else self._transformed(_rows(kept["X"]))
+        weight = {name: value for name, value in fit_params.items() if value is not None}
+        found = self._fit_either(X, y, keep=kept, method="fit_transform", **weight)
+        if "_model" not in self.__dict__:
+            return found
+        if sp.issparse(X) and self._name in _SPARSE_OUT:
+            return super(Estimator, self).transform(X)
+        found = kept["transform"] if "transform" in kept else self._transformed(_rows(kept["X"]))
+        return found.astype(np.float32) if self._is_halved(X) else found
+
+    def _is_halved(self, X):
+        """Whether what comes out is in single precision, as what goes in."""
+        return "transform" in self._single_answers and _is_single(X)
 
     def _transformed(self, rows):
         sparse = self._model.transform_sparse(rows, columns=self._column_names())
@@ -702,6 +1006,32 @@ class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             return self._computed(rows, "Transform")
         values, columns, starts, width = sparse
         return sp.csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
+
+    @engine_method("Inverse")
+    def inverse_transform(self, X):
+        """Old features from new ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_out)
+            Transformed rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        halved = self._is_halved(X)
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
+        width = dict(self._model.outputs())["Transform"]
+        if X.shape[1] != width:
+            raise ValueError(f"X has {X.shape[1]} features, but {width} were made by transform")
+        found = self._computed(_rows(X), "Inverse")
+        return found.astype(np.float32) if halved else found
+
+
+class NamesNewColumns(ClassNamePrefixFeaturesOutMixin):
+    """Transformers that scikit-learn has not: their models know the names of the columns they make."""
 
     def get_feature_names_out(self, input_features=None):
         """Names of the new features.
@@ -718,25 +1048,6 @@ class Transforms(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         names = self._model.feature_names(list(_check_feature_names_in(self, input_features)))
         return super().get_feature_names_out(input_features) if names is None else np.array(names, dtype=object)
-
-    @_output_method("Inverse")
-    def inverse_transform(self, X):
-        """Old features from new ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_out)
-            Transformed rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
-        if X.shape[1] != self._n_features_out:
-            raise ValueError(f"X has {X.shape[1]} features, but {self._n_features_out} were made by transform")
-        return self._computed(_rows(X), "Inverse")
 
     @property
     def _n_features_out(self):
@@ -787,38 +1098,14 @@ class Encodes:
             columns = [np.array([np.nan if code != code else levels[int(code)] for code in codes], dtype=object) for codes, levels in named]
         self.categories_ = columns
 
-    @_output_method("Inverse")
     def inverse_transform(self, X):
         """The categories that made these columns."""
-        found = super().inverse_transform(X)
-        if self._levels is None:
-            return found
-        out = np.full(found.shape, None, dtype=object)
-        for j, levels in enumerate(self._levels):
-            known = ~np.isnan(found[:, j])
-            out[known, j] = np.array(levels, dtype=object)[found[known, j].astype(np.intp)]
-        return out
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.string = True
-        return tags
-
-
-class OneToOne(OneToOneFeatureMixin, Transforms):
-    """Transformers that keep each column, and so its name."""
-
-
-class TransformsOnce(TransformerMixin):
-    """Embeddings of the fitted rows, without a function for new ones."""
-
-    def fit_transform(self, X, y=None):
-        """Fit, and return the embedding of the rows."""
-        return self.fit(X).embedding_
+        return super(Estimator, self).inverse_transform(X)
 
 
 class Leaves:
-    def apply(self, X):
+    @engine_method("Leaf")
+    def apply(self, X, check_input=True):
         """Number of the leaf that each row reaches, in each tree.
 
         Parameters
@@ -831,19 +1118,58 @@ class Leaves:
         leaves : ndarray of shape (n_samples,) or (n_samples, n_trees)
         """
         leaves = self._predicted(X, "Leaf").astype(np.int64)
-        return leaves[:, 0] if leaves.shape[1] == 1 and "n_estimators" not in self._forms else leaves
+        if "n_estimators" in self._forms:
+            return leaves
+        return node_numbers(self)[leaves[:, 0]]
+
+
+class Importances:
+    @property
+    def feature_importances_(self):
+        """The share of each column in the decrease of impurity."""
+        if "_model" in self.__dict__ and "feature_importances_" in self._found:
+            return self._found["feature_importances_"]
+        return super().feature_importances_
+
+
+class Logistic:
+    def _check_form(self):
+        from sklearn.linear_model._logistic import _check_solver
+
+        penalty = self.penalty
+        if penalty == "deprecated":
+            ratio = getattr(self, "l1_ratio", 0)
+            penalty = "l2" if ratio == 0 else "l1" if ratio == 1 else "elasticnet"
+        super()._check_form()
+        _check_solver(self.solver, penalty, self.dual)
+        if self.solver == "liblinear":
+            raise Elsewhere("solver='liblinear' penalises the intercept")
+
+
+class Width:
+    """For classes whose scikit-learn counterpart asks its first member how many columns there are."""
+
+    @property
+    def n_features_in_(self):
+        """How many columns the fitted rows had."""
+        return self.__dict__["_width"] if "_width" in self.__dict__ else super().n_features_in_
+
+    @n_features_in_.setter
+    def n_features_in_(self, value):
+        self._width = value
 
 
 class Neighbours:
-    def kneighbors(self, X, n_neighbors=None, return_distance=True):
+    @engine_method("Neighbours")
+    def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
         """The nearest rows of those that were fitted.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            The rows; by default the fitted ones, each without itself.
         n_neighbors : int, default=None
-            How many, up to the `n_neighbors` of the estimator.
+            How many; by default the `n_neighbors` of the estimator.
         return_distance : bool, default=True
             Whether to return the distances too.
 
@@ -854,16 +1180,17 @@ class Neighbours:
         indices : ndarray of shape (n_samples, n_neighbors)
             Numbers of the fitted rows, the nearest first.
         """
+        most = dict(self._model.outputs())["Neighbours"] // 2
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        if X is None or not isinstance(k, numbers.Integral) or not 0 < k <= most:
+            return super().kneighbors(X, n_neighbors=n_neighbors, return_distance=return_distance)
         found = self._predicted(X, "Neighbours")
-        most = found.shape[1] // 2
-        k = most if n_neighbors is None else n_neighbors
-        if not 0 < k <= most:
-            raise ValueError(f"n_neighbors is {k}, but it must be from 1 to the {most} of the estimator")
         indices = found[:, :k].astype(np.int64)
         return (np.ascontiguousarray(found[:, most : most + k]), indices) if return_distance else indices
 
 
 class Deviations:
+    @engine_method("Deviation")
     def predict(self, X, return_std=False):
         """Predict the target.
 
@@ -889,6 +1216,7 @@ class Deviations:
 
 
 class Inertia:
+    @engine_method("Transform")
     def score(self, X, y=None, sample_weight=None):
         """Minus the sum of squared distances of the rows to their nearest centre."""
         nearest = self.transform(X).min(axis=1) ** 2
@@ -947,7 +1275,17 @@ def _items(forms):
     return next((form["List"] for form in forms if isinstance(form, dict) and "List" in form), [])
 
 
-def _plain(value, forms, name, owner):
+#: Transformers that make sparse rows of sparse rows, where the engine makes dense ones.
+_SPARSE_OUT = ("Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "StandardScaler", "VarianceThreshold")
+
+#: Defaults of scikit-learn's parameters that are about to change or to go.
+_NOTHING = ("deprecated", "warn")
+
+#: Parameters that may be an array from which a fit starts.
+_STARTS = ("init", "means_init", "weights_init", "precisions_init", "covariance_prior", "mean_prior")
+
+
+def _plain(value, forms, name):
     """A parameter's value as the engine takes it."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -955,17 +1293,54 @@ def _plain(value, forms, name, owner):
         return value
     if isinstance(value, str):
         return _ermine.Spec.parse(value) if _has(forms, "Model") else value
-    if isinstance(value, Estimator):
+    if is_ours(value):
         return _spec(value)
     if isinstance(value, (list, tuple)):
         items = _items(forms)
         # A member may come with a name, as in scikit-learn's lists of estimators.
         named = _has(items, "Model")
         members = [item[1] if named and isinstance(item, tuple) and len(item) == 2 else item for item in value]
-        return [_plain(item, items, name, owner) for item in members]
-    if _has(forms, "Model") or _has(_items(forms), "Model"):
-        raise TypeError(f"{owner}: {name} is {value!r}, but it must be an estimator of ermine")
-    raise TypeError(f"{owner}: {name} is {value!r}, a {type(value).__name__}, which it cannot be")
+        if named and not all(is_ours(item) for item in members):
+            raise Elsewhere(f"a member of {name} is not Ermine's")
+        return [_plain(item, items, name) for item in members]
+    # A function of scikit-learn that the engine knows by its name.
+    if getattr(value, "__module__", "").startswith("sklearn.") and _chooses(forms, getattr(value, "__name__", "")):
+        return value.__name__
+    raise Elsewhere(f"{name}={_shown(value)}")
+
+
+def _chooses(forms, word):
+    return any(word in form["Choice"] for form in forms if isinstance(form, dict) and "Choice" in form)
+
+
+def is_ours(estimator):
+    """Whether an estimator is of a class of the list itself, and not of one that somebody has derived from it."""
+    return isinstance(estimator, Estimator) and "_name" in vars(type(estimator))
+
+
+def _shown(value):
+    """A value in a few words."""
+    if callable(value):
+        return f"{getattr(value, '__name__', type(value).__name__)}, a function"
+    text = repr(value)
+    return text if len(text) < 40 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def _equal(a, b):
+    """Whether two values of a parameter are plainly the same; arrays never are."""
+    if type(a) is not type(b) and not (isinstance(a, numbers.Real) and isinstance(b, numbers.Real)):
+        return False
+    plain = (str, numbers.Real, tuple, list, type(None), type)
+    return isinstance(a, plain) and (a == b or (a != a and b != b))
+
+
+def _is_single(X):
+    """Whether rows are in single precision."""
+    dtype = getattr(X, "dtype", None)
+    if dtype is not None:
+        return dtype == np.float32
+    dtypes = getattr(X, "dtypes", None)
+    return dtypes is not None and len(dtypes) > 0 and all(dtype == np.float32 for dtype in dtypes)
 
 
 def _members(value):
@@ -980,8 +1355,9 @@ def _members(value):
 def _spec(estimator):
     """An estimator as another's parameter: its name and the parameters of the engine."""
     if getattr(estimator, "class_weight", None) is not None:
-        raise ValueError(f"{type(estimator).__name__}: class_weight works on the outermost estimator only")
+        raise Elsewhere(f"class_weight of the {type(estimator).__name__} inside")
+    estimator._check_form()
     params, starts = estimator._engine_params()
     if starts:
-        raise ValueError(f"{type(estimator).__name__}: {starts[0][0]} cannot be an array inside another estimator")
+        raise Elsewhere(f"{starts[0][0]} of the {type(estimator).__name__} inside is an array")
     return _ermine.Spec(estimator._name, params)

@@ -17,6 +17,9 @@ def save(estimator, path):
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
+    if estimator.fit_log_.engine != "ermine":
+        reason = estimator.fit_log_.notes[0]
+        raise ValueError(f"this {type(estimator).__name__} was fitted by scikit-learn ({reason}): pickle it, it has no model file")
     params, starts = estimator._engine_params()
     del starts  # where a fit began is not part of the model
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
@@ -62,6 +65,7 @@ def load(path):
 def _estimator(saved, header):
     from . import _models
     from ._base import FitLog
+    from ._complete import complete
 
     estimator = getattr(_models, header["model"])(**saved.params())
     names = saved.prepared_names()
@@ -71,6 +75,7 @@ def _estimator(saved, header):
     if header["target"] and header["target"]["classes"]:
         estimator.classes_ = _labels(header["target"])
     estimator._restore(saved.model(), FitLog(saved.log()), seed=header["seed"], rows=header["rows"])
+    complete(estimator, None, None, None, None)
     return estimator
 
 

@@ -17,20 +17,20 @@ class LinearRegression(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     fit_intercept: bool
-    positive: bool
-    n_jobs: int | None
     copy_X: Any
     tol: Any
+    n_jobs: int | None
+    positive: bool
     def __init__(
         self,
         *,
         fit_intercept: bool = ...,
-        positive: bool = ...,
-        n_jobs: int | None = ...,
         copy_X: Any = ...,
         tol: Any = ...,
+        n_jobs: int | None = ...,
+        positive: bool = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -42,27 +42,27 @@ class Ridge(Estimator):
     n_iter_: Any
     alpha: float
     fit_intercept: bool
-    positive: bool
-    n_jobs: int | None
     copy_X: Any
     max_iter: Any
     tol: Any
     solver: Any
+    positive: bool
     random_state: Any
+    n_jobs: int | None
     def __init__(
         self,
         alpha: float = ...,
         *,
         fit_intercept: bool = ...,
-        positive: bool = ...,
-        n_jobs: int | None = ...,
         copy_X: Any = ...,
         max_iter: Any = ...,
         tol: Any = ...,
         solver: Any = ...,
+        positive: bool = ...,
         random_state: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -76,17 +76,25 @@ class RidgeCV(Estimator):
     n_iter_: Any
     alphas: Sequence[Any]
     fit_intercept: bool
+    scoring: Any
     cv: int | None
+    gcv_mode: Any
+    store_cv_results: Any
+    alpha_per_target: Any
     n_jobs: int | None
     def __init__(
         self,
         alphas: Sequence[Any] = ...,
         *,
         fit_intercept: bool = ...,
+        scoring: Any = ...,
         cv: int | None = ...,
+        gcv_mode: Any = ...,
+        store_cv_results: Any = ...,
+        alpha_per_target: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -108,10 +116,11 @@ class BayesianRidge(Estimator):
     lambda_2: float
     alpha_init: float | None
     lambda_init: float | None
+    compute_score: Any
     fit_intercept: bool
-    n_jobs: int | None
     copy_X: Any
     verbose: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
@@ -123,12 +132,13 @@ class BayesianRidge(Estimator):
         lambda_2: float = ...,
         alpha_init: float | None = ...,
         lambda_init: float | None = ...,
+        compute_score: Any = ...,
         fit_intercept: bool = ...,
-        n_jobs: int | None = ...,
         copy_X: Any = ...,
         verbose: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -143,6 +153,7 @@ class HuberRegressor(Estimator):
     epsilon: float
     max_iter: int
     alpha: float
+    warm_start: Any
     fit_intercept: bool
     tol: float
     delta: float | None
@@ -153,12 +164,13 @@ class HuberRegressor(Estimator):
         epsilon: float = ...,
         max_iter: int = ...,
         alpha: float = ...,
+        warm_start: Any = ...,
         fit_intercept: bool = ...,
         tol: float = ...,
         delta: float | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -170,29 +182,31 @@ class Lasso(Estimator):
     n_iter_: Any
     alpha: float
     fit_intercept: bool
-    tol: float
-    max_iter: int
-    positive: bool
-    n_jobs: int | None
     precompute: Any
     copy_X: Any
+    max_iter: int
+    tol: float
+    warm_start: Any
+    positive: bool
     random_state: Any
     selection: Any
+    n_jobs: int | None
     def __init__(
         self,
         alpha: float = ...,
         *,
         fit_intercept: bool = ...,
-        tol: float = ...,
-        max_iter: int = ...,
-        positive: bool = ...,
-        n_jobs: int | None = ...,
         precompute: Any = ...,
         copy_X: Any = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        warm_start: Any = ...,
+        positive: bool = ...,
         random_state: Any = ...,
         selection: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, check_input: Any = True) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -205,30 +219,32 @@ class ElasticNet(Estimator):
     alpha: float
     l1_ratio: float
     fit_intercept: bool
-    tol: float
-    max_iter: int
-    positive: bool
-    n_jobs: int | None
     precompute: Any
+    max_iter: int
     copy_X: Any
+    tol: float
+    warm_start: Any
+    positive: bool
     random_state: Any
     selection: Any
+    n_jobs: int | None
     def __init__(
         self,
         alpha: float = ...,
         *,
         l1_ratio: float = ...,
         fit_intercept: bool = ...,
-        tol: float = ...,
-        max_iter: int = ...,
-        positive: bool = ...,
-        n_jobs: int | None = ...,
         precompute: Any = ...,
+        max_iter: int = ...,
         copy_X: Any = ...,
+        tol: float = ...,
+        warm_start: Any = ...,
+        positive: bool = ...,
         random_state: Any = ...,
         selection: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, check_input: Any = True) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -245,14 +261,14 @@ class LassoCV(Estimator):
     eps: float
     alphas: int | Sequence[Any]
     fit_intercept: bool
+    precompute: Any
     max_iter: int
     tol: float
-    cv: int
-    positive: bool
-    n_jobs: int | None
-    precompute: Any
     copy_X: Any
+    cv: int
     verbose: Any
+    n_jobs: int | None
+    positive: bool
     random_state: Any
     selection: Any
     def __init__(
@@ -261,18 +277,18 @@ class LassoCV(Estimator):
         eps: float = ...,
         alphas: int | Sequence[Any] = ...,
         fit_intercept: bool = ...,
+        precompute: Any = ...,
         max_iter: int = ...,
         tol: float = ...,
-        cv: int = ...,
-        positive: bool = ...,
-        n_jobs: int | None = ...,
-        precompute: Any = ...,
         copy_X: Any = ...,
+        cv: int = ...,
         verbose: Any = ...,
+        n_jobs: int | None = ...,
+        positive: bool = ...,
         random_state: Any = ...,
         selection: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -290,14 +306,14 @@ class ElasticNetCV(Estimator):
     eps: float
     alphas: int | Sequence[Any]
     fit_intercept: bool
+    precompute: Any
     max_iter: int
     tol: float
     cv: int
-    positive: bool
-    n_jobs: int | None
-    precompute: Any
     copy_X: Any
     verbose: Any
+    n_jobs: int | None
+    positive: bool
     random_state: Any
     selection: Any
     def __init__(
@@ -307,18 +323,18 @@ class ElasticNetCV(Estimator):
         eps: float = ...,
         alphas: int | Sequence[Any] = ...,
         fit_intercept: bool = ...,
+        precompute: Any = ...,
         max_iter: int = ...,
         tol: float = ...,
         cv: int = ...,
-        positive: bool = ...,
-        n_jobs: int | None = ...,
-        precompute: Any = ...,
         copy_X: Any = ...,
         verbose: Any = ...,
+        n_jobs: int | None = ...,
+        positive: bool = ...,
         random_state: Any = ...,
         selection: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -329,35 +345,39 @@ class LogisticRegression(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    penalty: Any
     C: float
     l1_ratio: float
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    class_weight: dict | str | None
-    n_jobs: int | None
     dual: Any
+    tol: float
+    fit_intercept: bool
     intercept_scaling: Any
+    class_weight: dict | str | None
     random_state: Any
     solver: Any
+    max_iter: int
     verbose: Any
+    warm_start: Any
+    n_jobs: int | None
     def __init__(
         self,
+        penalty: Any = ...,
         *,
         C: float = ...,
         l1_ratio: float = ...,
-        fit_intercept: bool = ...,
-        tol: float = ...,
-        max_iter: int = ...,
-        class_weight: dict | str | None = ...,
-        n_jobs: int | None = ...,
         dual: Any = ...,
+        tol: float = ...,
+        fit_intercept: bool = ...,
         intercept_scaling: Any = ...,
+        class_weight: dict | str | None = ...,
         random_state: Any = ...,
         solver: Any = ...,
+        max_iter: int = ...,
         verbose: Any = ...,
+        warm_start: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -379,15 +399,19 @@ class LogisticRegressionCV(Estimator):
     l1_ratios: Sequence[Any]
     fit_intercept: bool
     cv: int
+    dual: Any
+    penalty: Any
+    scoring: Any
+    solver: Any
     tol: float
     max_iter: int
     class_weight: dict | str | None
     n_jobs: int | None
-    dual: Any
-    solver: Any
     verbose: Any
+    refit: Any
     intercept_scaling: Any
     random_state: Any
+    use_legacy_attributes: Any
     def __init__(
         self,
         *,
@@ -395,17 +419,21 @@ class LogisticRegressionCV(Estimator):
         l1_ratios: Sequence[Any] = ...,
         fit_intercept: bool = ...,
         cv: int = ...,
+        dual: Any = ...,
+        penalty: Any = ...,
+        scoring: Any = ...,
+        solver: Any = ...,
         tol: float = ...,
         max_iter: int = ...,
         class_weight: dict | str | None = ...,
         n_jobs: int | None = ...,
-        dual: Any = ...,
-        solver: Any = ...,
         verbose: Any = ...,
+        refit: Any = ...,
         intercept_scaling: Any = ...,
         random_state: Any = ...,
+        use_legacy_attributes: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -420,23 +448,25 @@ class PoissonRegressor(Estimator):
     n_iter_: Any
     alpha: float
     fit_intercept: bool
-    tol: float
-    max_iter: int
-    n_jobs: int | None
     solver: Any
+    max_iter: int
+    tol: float
+    warm_start: Any
     verbose: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
         alpha: float = ...,
         fit_intercept: bool = ...,
-        tol: float = ...,
-        max_iter: int = ...,
-        n_jobs: int | None = ...,
         solver: Any = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        warm_start: Any = ...,
         verbose: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -448,23 +478,25 @@ class GammaRegressor(Estimator):
     n_iter_: Any
     alpha: float
     fit_intercept: bool
-    tol: float
-    max_iter: int
-    n_jobs: int | None
     solver: Any
+    max_iter: int
+    tol: float
+    warm_start: Any
     verbose: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
         alpha: float = ...,
         fit_intercept: bool = ...,
-        tol: float = ...,
-        max_iter: int = ...,
-        n_jobs: int | None = ...,
         solver: Any = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        warm_start: Any = ...,
         verbose: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -478,11 +510,12 @@ class TweedieRegressor(Estimator):
     alpha: float
     fit_intercept: bool
     link: Literal["auto", "identity", "log"]
-    tol: float
-    max_iter: int
-    n_jobs: int | None
     solver: Any
+    max_iter: int
+    tol: float
+    warm_start: Any
     verbose: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
@@ -490,13 +523,14 @@ class TweedieRegressor(Estimator):
         alpha: float = ...,
         fit_intercept: bool = ...,
         link: Literal["auto", "identity", "log"] = ...,
-        tol: float = ...,
-        max_iter: int = ...,
-        n_jobs: int | None = ...,
         solver: Any = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        warm_start: Any = ...,
         verbose: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -534,7 +568,7 @@ class GeneralizedLinearRegressor(Estimator):
         max_iter: int = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -553,20 +587,20 @@ class SGDRegressor(Estimator):
     max_iter: int
     tol: float | None
     shuffle: bool
+    verbose: Any
     epsilon: float
+    random_state: int | numpy.random.RandomState | None
     learning_rate: Literal["constant", "optimal", "invscaling", "adaptive"]
     eta0: float
     power_t: float
-    momentum: float
     early_stopping: bool
     validation_fraction: float
     n_iter_no_change: int
-    average: bool
-    batch_size: int
     warm_start: bool
-    random_state: int | numpy.random.RandomState | None
+    average: bool
+    momentum: float
+    batch_size: int
     n_jobs: int | None
-    verbose: Any
     def __init__(
         self,
         loss: Literal["squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive"] = ...,
@@ -578,23 +612,23 @@ class SGDRegressor(Estimator):
         max_iter: int = ...,
         tol: float | None = ...,
         shuffle: bool = ...,
+        verbose: Any = ...,
         epsilon: float = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         learning_rate: Literal["constant", "optimal", "invscaling", "adaptive"] = ...,
         eta0: float = ...,
         power_t: float = ...,
-        momentum: float = ...,
         early_stopping: bool = ...,
         validation_fraction: float = ...,
         n_iter_no_change: int = ...,
-        average: bool = ...,
-        batch_size: int = ...,
         warm_start: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
+        average: bool = ...,
+        momentum: float = ...,
+        batch_size: int = ...,
         n_jobs: int | None = ...,
-        verbose: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -614,20 +648,21 @@ class SGDClassifier(Estimator):
     max_iter: int
     tol: float | None
     shuffle: bool
+    verbose: Any
+    epsilon: Any
+    n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
     learning_rate: Literal["constant", "optimal", "invscaling", "adaptive"]
     eta0: float
     power_t: float
-    momentum: float
     early_stopping: bool
     validation_fraction: float
     n_iter_no_change: int
-    average: bool
-    batch_size: int
     class_weight: dict | str | None
     warm_start: bool
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
-    verbose: Any
+    average: bool
+    momentum: float
+    batch_size: int
     def __init__(
         self,
         loss: Literal["hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron"] = ...,
@@ -639,23 +674,24 @@ class SGDClassifier(Estimator):
         max_iter: int = ...,
         tol: float | None = ...,
         shuffle: bool = ...,
+        verbose: Any = ...,
+        epsilon: Any = ...,
+        n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         learning_rate: Literal["constant", "optimal", "invscaling", "adaptive"] = ...,
         eta0: float = ...,
         power_t: float = ...,
-        momentum: float = ...,
         early_stopping: bool = ...,
         validation_fraction: float = ...,
         n_iter_no_change: int = ...,
-        average: bool = ...,
-        batch_size: int = ...,
         class_weight: dict | str | None = ...,
         warm_start: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
-        verbose: Any = ...,
+        average: bool = ...,
+        momentum: float = ...,
+        batch_size: int = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -677,16 +713,16 @@ class Perceptron(Estimator):
     max_iter: int
     tol: float | None
     shuffle: bool
+    verbose: Any
     eta0: float
+    n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
     early_stopping: bool
     validation_fraction: float
     n_iter_no_change: int
-    average: bool
     class_weight: dict | str | None
     warm_start: bool
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
-    verbose: Any
+    average: bool
     def __init__(
         self,
         *,
@@ -697,19 +733,19 @@ class Perceptron(Estimator):
         max_iter: int = ...,
         tol: float | None = ...,
         shuffle: bool = ...,
+        verbose: Any = ...,
         eta0: float = ...,
+        n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         early_stopping: bool = ...,
         validation_fraction: float = ...,
         n_iter_no_change: int = ...,
-        average: bool = ...,
         class_weight: dict | str | None = ...,
         warm_start: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
-        verbose: Any = ...,
+        average: bool = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def decision_function(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
@@ -734,8 +770,8 @@ class GaussianNB(Estimator):
         var_smoothing: float = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -764,8 +800,8 @@ class MultinomialNB(Estimator):
         class_prior: Sequence[Any] | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -796,8 +832,8 @@ class BernoulliNB(Estimator):
         class_prior: Sequence[Any] | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -829,8 +865,8 @@ class ComplementNB(Estimator):
         norm: bool = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -860,8 +896,8 @@ class CategoricalNB(Estimator):
         min_categories: Sequence[Any] | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -880,23 +916,27 @@ class LinearDiscriminantAnalysis(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    solver: Any
     shrinkage: Literal["auto", "oas"] | float | None
     priors: Sequence[Any] | None
     n_components: int | None
+    store_covariance: Any
     tol: float
+    covariance_estimator: Any
     n_jobs: int | None
-    solver: Any
     def __init__(
         self,
-        *,
+        solver: Any = ...,
         shrinkage: Literal["auto", "oas"] | float | None = ...,
         priors: Sequence[Any] | None = ...,
         n_components: int | None = ...,
+        store_covariance: Any = ...,
         tol: float = ...,
+        covariance_estimator: Any = ...,
+        *,
         n_jobs: int | None = ...,
-        solver: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -915,23 +955,27 @@ class QuadraticDiscriminantAnalysis(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    solver: Any
+    shrinkage: Literal["auto", "oas"] | float | None
     priors: Sequence[Any] | None
     reg_param: float
-    shrinkage: Literal["auto", "oas"] | float | None
+    store_covariance: Any
     tol: float
+    covariance_estimator: Any
     n_jobs: int | None
-    solver: Any
     def __init__(
         self,
         *,
+        solver: Any = ...,
+        shrinkage: Literal["auto", "oas"] | float | None = ...,
         priors: Sequence[Any] | None = ...,
         reg_param: float = ...,
-        shrinkage: Literal["auto", "oas"] | float | None = ...,
+        store_covariance: Any = ...,
         tol: float = ...,
+        covariance_estimator: Any = ...,
         n_jobs: int | None = ...,
-        solver: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -950,30 +994,30 @@ class PCA(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     n_components: Literal["mle"] | float | None
-    whiten: bool
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
     copy: Any
+    whiten: bool
     svd_solver: Any
     tol: Any
     iterated_power: Any
     n_oversamples: Any
     power_iteration_normalizer: Any
+    random_state: int | numpy.random.RandomState | None
+    n_jobs: int | None
     def __init__(
         self,
         n_components: Literal["mle"] | float | None = ...,
         *,
-        whiten: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
         copy: Any = ...,
+        whiten: bool = ...,
         svd_solver: Any = ...,
         tol: Any = ...,
         iterated_power: Any = ...,
         n_oversamples: Any = ...,
         power_iteration_normalizer: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def score_samples(self, X: ArrayLike) -> np.ndarray: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
@@ -991,24 +1035,26 @@ class TruncatedSVD(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     n_components: int
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
     algorithm: Any
+    n_iter: Any
     n_oversamples: Any
     power_iteration_normalizer: Any
+    random_state: int | numpy.random.RandomState | None
     tol: Any
+    n_jobs: int | None
     def __init__(
         self,
         n_components: int = ...,
         *,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
         algorithm: Any = ...,
+        n_iter: Any = ...,
         n_oversamples: Any = ...,
         power_iteration_normalizer: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         tol: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -1030,20 +1076,20 @@ class IncrementalPCA(Estimator):
     n_iter_: Any
     n_components: int | None
     whiten: bool
+    copy: Any
     batch_size: int | None
     n_jobs: int | None
-    copy: Any
     def __init__(
         self,
         n_components: int | None = ...,
         *,
         whiten: bool = ...,
+        copy: Any = ...,
         batch_size: int | None = ...,
         n_jobs: int | None = ...,
-        copy: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: Any = None, check_input: Any = True) -> Self: ...
     def score_samples(self, X: ArrayLike) -> np.ndarray: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
@@ -1064,11 +1110,11 @@ class KMeans(Estimator):
     n_init: Literal["auto"] | ArrayLike | int
     max_iter: int
     tol: float
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
     copy_x: Any
     algorithm: Any
+    n_jobs: int | None
     def __init__(
         self,
         n_clusters: int = ...,
@@ -1077,13 +1123,13 @@ class KMeans(Estimator):
         n_init: Literal["auto"] | ArrayLike | int = ...,
         max_iter: int = ...,
         tol: float = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         copy_x: Any = ...,
         algorithm: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
@@ -1103,13 +1149,15 @@ class MiniBatchKMeans(Estimator):
     init: Literal["k-means++", "random"] | ArrayLike
     max_iter: int
     batch_size: int
+    verbose: Any
+    compute_labels: Any
+    random_state: int | numpy.random.RandomState | None
     tol: float
     max_no_improvement: int | None
     init_size: int | None
     n_init: Literal["auto"] | ArrayLike | int
-    random_state: int | numpy.random.RandomState | None
+    reassignment_ratio: Any
     n_jobs: int | None
-    verbose: Any
     def __init__(
         self,
         n_clusters: int = ...,
@@ -1117,15 +1165,18 @@ class MiniBatchKMeans(Estimator):
         init: Literal["k-means++", "random"] | ArrayLike = ...,
         max_iter: int = ...,
         batch_size: int = ...,
+        verbose: Any = ...,
+        compute_labels: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         tol: float = ...,
         max_no_improvement: int | None = ...,
         init_size: int | None = ...,
         n_init: Literal["auto"] | ArrayLike | int = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
+        reassignment_ratio: Any = ...,
         n_jobs: int | None = ...,
-        verbose: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
@@ -1155,8 +1206,10 @@ class GaussianMixture(Estimator):
     means_init: None
     precisions_init: None
     random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
+    warm_start: Any
     verbose: Any
+    verbose_interval: Any
+    n_jobs: int | None
     def __init__(
         self,
         n_components: int = ...,
@@ -1171,10 +1224,12 @@ class GaussianMixture(Estimator):
         means_init: None = ...,
         precisions_init: None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
+        warm_start: Any = ...,
         verbose: Any = ...,
+        verbose_interval: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def score_samples(self, X: ArrayLike) -> np.ndarray: ...
@@ -1213,8 +1268,10 @@ class BayesianGaussianMixture(Estimator):
     degrees_of_freedom_prior: float | None
     covariance_prior: None
     random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
+    warm_start: Any
     verbose: Any
+    verbose_interval: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
@@ -1232,10 +1289,12 @@ class BayesianGaussianMixture(Estimator):
         degrees_of_freedom_prior: float | None = ...,
         covariance_prior: None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
+        warm_start: Any = ...,
         verbose: Any = ...,
+        verbose_interval: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def score_samples(self, X: ArrayLike) -> np.ndarray: ...
@@ -1269,7 +1328,7 @@ class CountMixture(Estimator):
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def score_samples(self, X: ArrayLike) -> np.ndarray: ...
@@ -1286,22 +1345,24 @@ class DBSCAN(Estimator):
     eps: float
     min_samples: float
     metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
-    p: float | None
-    n_jobs: int | None
+    metric_params: Any
     algorithm: Any
     leaf_size: Any
+    p: float | None
+    n_jobs: int | None
     def __init__(
         self,
         eps: float = ...,
         *,
         min_samples: float = ...,
         metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
-        p: float | None = ...,
-        n_jobs: int | None = ...,
+        metric_params: Any = ...,
         algorithm: Any = ...,
         leaf_size: Any = ...,
+        p: float | None = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
 
@@ -1315,18 +1376,26 @@ class AgglomerativeClustering(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     n_clusters: int | None
+    metric: Any
+    memory: Any
+    connectivity: Any
+    compute_full_tree: Any
     linkage: Literal["ward", "complete", "average", "single"]
     distance_threshold: float | None
+    compute_distances: Any
     n_jobs: int | None
-    memory: Any
     def __init__(
         self,
         n_clusters: int | None = ...,
         *,
+        metric: Any = ...,
+        memory: Any = ...,
+        connectivity: Any = ...,
+        compute_full_tree: Any = ...,
         linkage: Literal["ward", "complete", "average", "single"] = ...,
         distance_threshold: float | None = ...,
+        compute_distances: Any = ...,
         n_jobs: int | None = ...,
-        memory: Any = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
@@ -1351,13 +1420,13 @@ class SVC(Estimator):
     probability: bool
     tol: float
     cache_size: float
+    class_weight: dict | str | None
+    verbose: Any
     max_iter: int
     decision_function_shape: Literal["ovr", "ovo"]
     break_ties: bool
-    class_weight: dict | str | None
-    n_jobs: int | None
-    verbose: Any
     random_state: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
@@ -1370,15 +1439,15 @@ class SVC(Estimator):
         probability: bool = ...,
         tol: float = ...,
         cache_size: float = ...,
+        class_weight: dict | str | None = ...,
+        verbose: Any = ...,
         max_iter: int = ...,
         decision_function_shape: Literal["ovr", "ovo"] = ...,
         break_ties: bool = ...,
-        class_weight: dict | str | None = ...,
-        n_jobs: int | None = ...,
-        verbose: Any = ...,
         random_state: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -1404,13 +1473,13 @@ class NuSVC(Estimator):
     probability: bool
     tol: float
     cache_size: float
+    class_weight: dict | str | None
+    verbose: Any
     max_iter: int
     decision_function_shape: Literal["ovr", "ovo"]
     break_ties: bool
-    class_weight: dict | str | None
-    n_jobs: int | None
-    verbose: Any
     random_state: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
@@ -1423,15 +1492,15 @@ class NuSVC(Estimator):
         probability: bool = ...,
         tol: float = ...,
         cache_size: float = ...,
+        class_weight: dict | str | None = ...,
+        verbose: Any = ...,
         max_iter: int = ...,
         decision_function_shape: Literal["ovr", "ovo"] = ...,
         break_ties: bool = ...,
-        class_weight: dict | str | None = ...,
-        n_jobs: int | None = ...,
-        verbose: Any = ...,
         random_state: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -1456,9 +1525,9 @@ class SVR(Estimator):
     epsilon: float
     shrinking: bool
     cache_size: float
+    verbose: Any
     max_iter: int
     n_jobs: int | None
-    verbose: Any
     def __init__(
         self,
         *,
@@ -1471,11 +1540,11 @@ class SVR(Estimator):
         epsilon: float = ...,
         shrinking: bool = ...,
         cache_size: float = ...,
+        verbose: Any = ...,
         max_iter: int = ...,
         n_jobs: int | None = ...,
-        verbose: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -1497,9 +1566,9 @@ class NuSVR(Estimator):
     shrinking: bool
     tol: float
     cache_size: float
+    verbose: Any
     max_iter: int
     n_jobs: int | None
-    verbose: Any
     def __init__(
         self,
         *,
@@ -1512,11 +1581,11 @@ class NuSVR(Estimator):
         shrinking: bool = ...,
         tol: float = ...,
         cache_size: float = ...,
+        verbose: Any = ...,
         max_iter: int = ...,
         n_jobs: int | None = ...,
-        verbose: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -1538,9 +1607,9 @@ class OneClassSVM(Estimator):
     nu: float
     shrinking: bool
     cache_size: float
+    verbose: Any
     max_iter: int
     n_jobs: int | None
-    verbose: Any
     def __init__(
         self,
         *,
@@ -1552,11 +1621,11 @@ class OneClassSVM(Estimator):
         nu: float = ...,
         shrinking: bool = ...,
         cache_size: float = ...,
+        verbose: Any = ...,
         max_iter: int = ...,
         n_jobs: int | None = ...,
-        verbose: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def decision_function(self, X: ArrayLike) -> np.ndarray: ...
     def score_samples(self, X: ArrayLike) -> np.ndarray: ...
@@ -1575,13 +1644,14 @@ class LinearSVC(Estimator):
     dual: Literal["auto"] | bool
     tol: float
     C: float
+    multi_class: Any
     fit_intercept: bool
     intercept_scaling: float
-    max_iter: int
     class_weight: dict | str | None
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
+    max_iter: int
+    n_jobs: int | None
     def __init__(
         self,
         penalty: Literal["l1", "l2"] = ...,
@@ -1590,15 +1660,16 @@ class LinearSVC(Estimator):
         dual: Literal["auto"] | bool = ...,
         tol: float = ...,
         C: float = ...,
+        multi_class: Any = ...,
         fit_intercept: bool = ...,
         intercept_scaling: float = ...,
-        max_iter: int = ...,
         class_weight: dict | str | None = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def decision_function(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
@@ -1616,10 +1687,10 @@ class LinearSVR(Estimator):
     fit_intercept: bool
     intercept_scaling: float
     dual: Literal["auto"] | bool
-    max_iter: int
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
+    max_iter: int
+    n_jobs: int | None
     def __init__(
         self,
         *,
@@ -1630,12 +1701,12 @@ class LinearSVR(Estimator):
         fit_intercept: bool = ...,
         intercept_scaling: float = ...,
         dual: Literal["auto"] | bool = ...,
-        max_iter: int = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        max_iter: int = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -1650,6 +1721,7 @@ class KernelRidge(Estimator):
     gamma: float | None
     degree: int
     coef0: float
+    kernel_params: Any
     n_components: int | None
     random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
@@ -1661,11 +1733,12 @@ class KernelRidge(Estimator):
         gamma: float | None = ...,
         degree: int = ...,
         coef0: float = ...,
+        kernel_params: Any = ...,
         n_components: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -1680,14 +1753,17 @@ class KernelPCA(Estimator):
     gamma: float | None
     degree: int
     coef0: float
+    kernel_params: Any
+    alpha: Any
+    fit_inverse_transform: Any
     eigen_solver: Literal["auto", "dense", "arpack", "randomized"]
-    remove_zero_eig: bool
-    n_jobs: int | None
     tol: Any
     max_iter: Any
     iterated_power: Any
+    remove_zero_eig: bool
     random_state: Any
     copy_X: Any
+    n_jobs: int | None
     def __init__(
         self,
         n_components: int | None = ...,
@@ -1696,14 +1772,17 @@ class KernelPCA(Estimator):
         gamma: float | None = ...,
         degree: int = ...,
         coef0: float = ...,
+        kernel_params: Any = ...,
+        alpha: Any = ...,
+        fit_inverse_transform: Any = ...,
         eigen_solver: Literal["auto", "dense", "arpack", "randomized"] = ...,
-        remove_zero_eig: bool = ...,
-        n_jobs: int | None = ...,
         tol: Any = ...,
         max_iter: Any = ...,
         iterated_power: Any = ...,
+        remove_zero_eig: bool = ...,
         random_state: Any = ...,
         copy_X: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
@@ -1722,6 +1801,7 @@ class Nystroem(Estimator):
     gamma: float | None
     coef0: float | None
     degree: float | None
+    kernel_params: Any
     n_components: int
     random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
@@ -1732,6 +1812,7 @@ class Nystroem(Estimator):
         gamma: float | None = ...,
         coef0: float | None = ...,
         degree: float | None = ...,
+        kernel_params: Any = ...,
         n_components: int = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
@@ -1778,6 +1859,7 @@ class KNeighborsClassifier(Estimator):
     leaf_size: int
     p: float
     metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    metric_params: Any
     n_jobs: int | None
     def __init__(
         self,
@@ -1788,6 +1870,7 @@ class KNeighborsClassifier(Estimator):
         leaf_size: int = ...,
         p: float = ...,
         metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        metric_params: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
@@ -1808,6 +1891,7 @@ class KNeighborsRegressor(Estimator):
     leaf_size: int
     p: float
     metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    metric_params: Any
     n_jobs: int | None
     def __init__(
         self,
@@ -1818,6 +1902,7 @@ class KNeighborsRegressor(Estimator):
         leaf_size: int = ...,
         p: float = ...,
         metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        metric_params: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
@@ -1836,6 +1921,7 @@ class NearestNeighbors(Estimator):
     leaf_size: int
     metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
     p: float
+    metric_params: Any
     n_jobs: int | None
     def __init__(
         self,
@@ -1846,6 +1932,7 @@ class NearestNeighbors(Estimator):
         leaf_size: int = ...,
         metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
         p: float = ...,
+        metric_params: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
@@ -1864,6 +1951,7 @@ class RadiusNeighborsClassifier(Estimator):
     p: float
     metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
     outlier_label: Literal["most_frequent"] | None
+    metric_params: Any
     n_jobs: int | None
     def __init__(
         self,
@@ -1875,6 +1963,7 @@ class RadiusNeighborsClassifier(Estimator):
         p: float = ...,
         metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
         outlier_label: Literal["most_frequent"] | None = ...,
+        metric_params: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
@@ -1894,6 +1983,7 @@ class RadiusNeighborsRegressor(Estimator):
     leaf_size: int
     p: float
     metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    metric_params: Any
     n_jobs: int | None
     def __init__(
         self,
@@ -1904,6 +1994,7 @@ class RadiusNeighborsRegressor(Estimator):
         leaf_size: int = ...,
         p: float = ...,
         metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        metric_params: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
@@ -1934,7 +2025,10 @@ class MLPClassifier(Estimator):
     power_t: float
     max_iter: int
     shuffle: bool
+    random_state: int | numpy.random.RandomState | None
     tol: float
+    verbose: Any
+    warm_start: bool
     momentum: float
     nesterovs_momentum: bool
     early_stopping: bool
@@ -1943,15 +2037,12 @@ class MLPClassifier(Estimator):
     beta_2: float
     epsilon: float
     n_iter_no_change: int
+    max_fun: Any
     init: Literal["glorot", "he"] | ArrayLike
     dropout: float
     batch_norm: bool
     clip_norm: float | None
-    warm_start: bool
-    random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
-    verbose: Any
-    max_fun: Any
     def __init__(
         self,
         hidden_layer_sizes: Sequence[Any] = ...,
@@ -1965,7 +2056,10 @@ class MLPClassifier(Estimator):
         power_t: float = ...,
         max_iter: int = ...,
         shuffle: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         tol: float = ...,
+        verbose: Any = ...,
+        warm_start: bool = ...,
         momentum: float = ...,
         nesterovs_momentum: bool = ...,
         early_stopping: bool = ...,
@@ -1974,18 +2068,15 @@ class MLPClassifier(Estimator):
         beta_2: float = ...,
         epsilon: float = ...,
         n_iter_no_change: int = ...,
+        max_fun: Any = ...,
         init: Literal["glorot", "he"] | ArrayLike = ...,
         dropout: float = ...,
         batch_norm: bool = ...,
         clip_norm: float | None = ...,
-        warm_start: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
-        verbose: Any = ...,
-        max_fun: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, classes: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2007,7 +2098,6 @@ class MLPRegressor(Estimator):
     loss: Literal["squared_error", "huber", "poisson"]
     hidden_layer_sizes: Sequence[Any]
     activation: Literal["relu", "leaky_relu", "logistic", "tanh", "softplus", "gelu", "identity"]
-    huber_delta: float
     solver: Literal["lbfgs", "sgd", "adam", "adamw"]
     alpha: float
     batch_size: Literal["auto"] | int
@@ -2016,7 +2106,10 @@ class MLPRegressor(Estimator):
     power_t: float
     max_iter: int
     shuffle: bool
+    random_state: int | numpy.random.RandomState | None
     tol: float
+    verbose: Any
+    warm_start: bool
     momentum: float
     nesterovs_momentum: bool
     early_stopping: bool
@@ -2025,22 +2118,19 @@ class MLPRegressor(Estimator):
     beta_2: float
     epsilon: float
     n_iter_no_change: int
+    max_fun: Any
+    huber_delta: float
     init: Literal["glorot", "he"] | ArrayLike
     dropout: float
     batch_norm: bool
     clip_norm: float | None
-    warm_start: bool
-    random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
-    verbose: Any
-    max_fun: Any
     def __init__(
         self,
         loss: Literal["squared_error", "huber", "poisson"] = ...,
         hidden_layer_sizes: Sequence[Any] = ...,
         activation: Literal["relu", "leaky_relu", "logistic", "tanh", "softplus", "gelu", "identity"] = ...,
         *,
-        huber_delta: float = ...,
         solver: Literal["lbfgs", "sgd", "adam", "adamw"] = ...,
         alpha: float = ...,
         batch_size: Literal["auto"] | int = ...,
@@ -2049,7 +2139,10 @@ class MLPRegressor(Estimator):
         power_t: float = ...,
         max_iter: int = ...,
         shuffle: bool = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         tol: float = ...,
+        verbose: Any = ...,
+        warm_start: bool = ...,
         momentum: float = ...,
         nesterovs_momentum: bool = ...,
         early_stopping: bool = ...,
@@ -2058,18 +2151,16 @@ class MLPRegressor(Estimator):
         beta_2: float = ...,
         epsilon: float = ...,
         n_iter_no_change: int = ...,
+        max_fun: Any = ...,
+        huber_delta: float = ...,
         init: Literal["glorot", "he"] | ArrayLike = ...,
         dropout: float = ...,
         batch_norm: bool = ...,
         clip_norm: float | None = ...,
-        warm_start: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
-        verbose: Any = ...,
-        max_fun: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -2080,19 +2171,20 @@ class StandardScaler(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    copy: Any
     with_mean: bool
     with_std: bool
     n_jobs: int | None
-    copy: Any
     def __init__(
         self,
         *,
+        copy: Any = ...,
         with_mean: bool = ...,
         with_std: bool = ...,
         n_jobs: int | None = ...,
-        copy: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -2109,18 +2201,19 @@ class MinMaxScaler(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     feature_range: Sequence[Any]
+    copy: Any
     clip: bool
     n_jobs: int | None
-    copy: Any
     def __init__(
         self,
         feature_range: Sequence[Any] = ...,
         *,
+        copy: Any = ...,
         clip: bool = ...,
         n_jobs: int | None = ...,
-        copy: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -2133,17 +2226,18 @@ class MaxAbsScaler(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    copy: Any
     clip: bool
     n_jobs: int | None
-    copy: Any
     def __init__(
         self,
         *,
+        copy: Any = ...,
         clip: bool = ...,
         n_jobs: int | None = ...,
-        copy: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -2159,18 +2253,20 @@ class RobustScaler(Estimator):
     with_centering: bool
     with_scaling: bool
     quantile_range: Sequence[Any]
-    n_jobs: int | None
     copy: Any
+    unit_variance: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
         with_centering: bool = ...,
         with_scaling: bool = ...,
         quantile_range: Sequence[Any] = ...,
-        n_jobs: int | None = ...,
         copy: Any = ...,
+        unit_variance: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -2183,23 +2279,25 @@ class SimpleImputer(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    missing_values: Any
     strategy: Literal["mean", "median", "most_frequent", "constant"]
     fill_value: float
+    copy: Any
     add_indicator: bool
     keep_empty_features: bool
     n_jobs: int | None
-    copy: Any
     def __init__(
         self,
         *,
+        missing_values: Any = ...,
         strategy: Literal["mean", "median", "most_frequent", "constant"] = ...,
         fill_value: float = ...,
+        copy: Any = ...,
         add_indicator: bool = ...,
         keep_empty_features: bool = ...,
         n_jobs: int | None = ...,
-        copy: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -2211,20 +2309,26 @@ class OneHotEncoder(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    categories: Any
     drop: Literal["first", "if_binary"] | None
+    sparse_output: bool
+    dtype: Any
     handle_unknown: Literal["error", "ignore", "infrequent_if_exist"]
     min_frequency: float | None
     max_categories: int | None
-    sparse_output: bool
+    feature_name_combiner: Any
     n_jobs: int | None
     def __init__(
         self,
         *,
+        categories: Any = ...,
         drop: Literal["first", "if_binary"] | None = ...,
+        sparse_output: bool = ...,
+        dtype: Any = ...,
         handle_unknown: Literal["error", "ignore", "infrequent_if_exist"] = ...,
         min_frequency: float | None = ...,
         max_categories: int | None = ...,
-        sparse_output: bool = ...,
+        feature_name_combiner: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
@@ -2240,14 +2344,24 @@ class OrdinalEncoder(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    categories: Any
+    dtype: Any
     handle_unknown: Literal["error", "use_encoded_value"]
     unknown_value: float
+    encoded_missing_value: Any
+    min_frequency: Any
+    max_categories: Any
     n_jobs: int | None
     def __init__(
         self,
         *,
+        categories: Any = ...,
+        dtype: Any = ...,
         handle_unknown: Literal["error", "use_encoded_value"] = ...,
         unknown_value: float = ...,
+        encoded_missing_value: Any = ...,
+        min_frequency: Any = ...,
+        max_categories: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
@@ -2273,13 +2387,14 @@ class DecisionTreeClassifier(Estimator):
     min_samples_leaf: int | float
     min_weight_fraction_leaf: float
     max_features: Literal["sqrt", "log2"] | int | float | None
+    random_state: int | numpy.random.RandomState | None
     max_leaf_nodes: int | None
     min_impurity_decrease: float
+    class_weight: dict | str | None
     ccp_alpha: float
+    monotonic_cst: Any
     significance: float | None
     prune_fraction: float
-    class_weight: dict | str | None
-    random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
     def __init__(
         self,
@@ -2291,16 +2406,17 @@ class DecisionTreeClassifier(Estimator):
         min_samples_leaf: int | float = ...,
         min_weight_fraction_leaf: float = ...,
         max_features: Literal["sqrt", "log2"] | int | float | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         max_leaf_nodes: int | None = ...,
         min_impurity_decrease: float = ...,
+        class_weight: dict | str | None = ...,
         ccp_alpha: float = ...,
+        monotonic_cst: Any = ...,
         significance: float | None = ...,
         prune_fraction: float = ...,
-        class_weight: dict | str | None = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, check_input: Any = True) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2322,12 +2438,13 @@ class DecisionTreeRegressor(Estimator):
     min_samples_leaf: int | float
     min_weight_fraction_leaf: float
     max_features: Literal["sqrt", "log2"] | int | float | None
+    random_state: int | numpy.random.RandomState | None
     max_leaf_nodes: int | None
     min_impurity_decrease: float
     ccp_alpha: float
+    monotonic_cst: Any
     significance: float | None
     prune_fraction: float
-    random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
     def __init__(
         self,
@@ -2339,15 +2456,16 @@ class DecisionTreeRegressor(Estimator):
         min_samples_leaf: int | float = ...,
         min_weight_fraction_leaf: float = ...,
         max_features: Literal["sqrt", "log2"] | int | float | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         max_leaf_nodes: int | None = ...,
         min_impurity_decrease: float = ...,
         ccp_alpha: float = ...,
+        monotonic_cst: Any = ...,
         significance: float | None = ...,
         prune_fraction: float = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, check_input: Any = True) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def apply(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
@@ -2369,12 +2487,14 @@ class RandomForestClassifier(Estimator):
     min_impurity_decrease: float
     bootstrap: bool
     oob_score: bool
+    n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
+    verbose: Any
+    warm_start: Any
+    class_weight: dict | str | None
     ccp_alpha: float
     max_samples: int | float | None
-    class_weight: dict | str | None
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
-    verbose: Any
+    monotonic_cst: Any
     def __init__(
         self,
         n_estimators: int = ...,
@@ -2389,14 +2509,16 @@ class RandomForestClassifier(Estimator):
         min_impurity_decrease: float = ...,
         bootstrap: bool = ...,
         oob_score: bool = ...,
+        n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        verbose: Any = ...,
+        warm_start: Any = ...,
+        class_weight: dict | str | None = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
-        class_weight: dict | str | None = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
-        verbose: Any = ...,
+        monotonic_cst: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2419,11 +2541,13 @@ class RandomForestRegressor(Estimator):
     min_impurity_decrease: float
     bootstrap: bool
     oob_score: bool
+    n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
+    verbose: Any
+    warm_start: Any
     ccp_alpha: float
     max_samples: int | float | None
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
-    verbose: Any
+    monotonic_cst: Any
     def __init__(
         self,
         n_estimators: int = ...,
@@ -2438,13 +2562,15 @@ class RandomForestRegressor(Estimator):
         min_impurity_decrease: float = ...,
         bootstrap: bool = ...,
         oob_score: bool = ...,
+        n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        verbose: Any = ...,
+        warm_start: Any = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
-        verbose: Any = ...,
+        monotonic_cst: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def apply(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
@@ -2466,12 +2592,14 @@ class ExtraTreesClassifier(Estimator):
     min_impurity_decrease: float
     bootstrap: bool
     oob_score: bool
+    n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
+    verbose: Any
+    warm_start: Any
+    class_weight: dict | str | None
     ccp_alpha: float
     max_samples: int | float | None
-    class_weight: dict | str | None
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
-    verbose: Any
+    monotonic_cst: Any
     def __init__(
         self,
         n_estimators: int = ...,
@@ -2486,14 +2614,16 @@ class ExtraTreesClassifier(Estimator):
         min_impurity_decrease: float = ...,
         bootstrap: bool = ...,
         oob_score: bool = ...,
+        n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        verbose: Any = ...,
+        warm_start: Any = ...,
+        class_weight: dict | str | None = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
-        class_weight: dict | str | None = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
-        verbose: Any = ...,
+        monotonic_cst: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2516,11 +2646,13 @@ class ExtraTreesRegressor(Estimator):
     min_impurity_decrease: float
     bootstrap: bool
     oob_score: bool
+    n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
+    verbose: Any
+    warm_start: Any
     ccp_alpha: float
     max_samples: int | float | None
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
-    verbose: Any
+    monotonic_cst: Any
     def __init__(
         self,
         n_estimators: int = ...,
@@ -2535,13 +2667,15 @@ class ExtraTreesRegressor(Estimator):
         min_impurity_decrease: float = ...,
         bootstrap: bool = ...,
         oob_score: bool = ...,
+        n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        verbose: Any = ...,
+        warm_start: Any = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
-        verbose: Any = ...,
+        monotonic_cst: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def apply(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
@@ -2561,19 +2695,21 @@ class HistGradientBoostingClassifier(Estimator):
     min_samples_leaf: int
     l2_regularization: float
     max_features: float
-    subsample: float
     max_bins: int
+    categorical_features: Any
     monotonic_cst: Sequence[Any]
     interaction_cst: Sequence[Any]
+    warm_start: bool
     early_stopping: Literal["auto"] | bool
+    scoring: Any
     validation_fraction: float
     n_iter_no_change: int
     tol: float
-    class_weight: dict | str | None
-    warm_start: bool
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
+    class_weight: dict | str | None
+    subsample: float
+    n_jobs: int | None
     def __init__(
         self,
         loss: Literal["log_loss"] = ...,
@@ -2585,21 +2721,23 @@ class HistGradientBoostingClassifier(Estimator):
         min_samples_leaf: int = ...,
         l2_regularization: float = ...,
         max_features: float = ...,
-        subsample: float = ...,
         max_bins: int = ...,
+        categorical_features: Any = ...,
         monotonic_cst: Sequence[Any] = ...,
         interaction_cst: Sequence[Any] = ...,
+        warm_start: bool = ...,
         early_stopping: Literal["auto"] | bool = ...,
+        scoring: Any = ...,
         validation_fraction: float = ...,
         n_iter_no_change: int = ...,
         tol: float = ...,
-        class_weight: dict | str | None = ...,
-        warm_start: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        class_weight: dict | str | None = ...,
+        subsample: float = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2621,18 +2759,20 @@ class HistGradientBoostingRegressor(Estimator):
     min_samples_leaf: int
     l2_regularization: float
     max_features: float
-    subsample: float
     max_bins: int
+    categorical_features: Any
     monotonic_cst: Sequence[Any]
     interaction_cst: Sequence[Any]
+    warm_start: bool
     early_stopping: Literal["auto"] | bool
+    scoring: Any
     validation_fraction: float
     n_iter_no_change: int
     tol: float
-    warm_start: bool
-    random_state: int | numpy.random.RandomState | None
-    n_jobs: int | None
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
+    subsample: float
+    n_jobs: int | None
     def __init__(
         self,
         loss: Literal["squared_error", "absolute_error", "gamma", "poisson", "quantile"] = ...,
@@ -2645,20 +2785,22 @@ class HistGradientBoostingRegressor(Estimator):
         min_samples_leaf: int = ...,
         l2_regularization: float = ...,
         max_features: float = ...,
-        subsample: float = ...,
         max_bins: int = ...,
+        categorical_features: Any = ...,
         monotonic_cst: Sequence[Any] = ...,
         interaction_cst: Sequence[Any] = ...,
+        warm_start: bool = ...,
         early_stopping: Literal["auto"] | bool = ...,
+        scoring: Any = ...,
         validation_fraction: float = ...,
         n_iter_no_change: int = ...,
         tol: float = ...,
-        warm_start: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
-        n_jobs: int | None = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        subsample: float = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, X_val: Any = None, y_val: Any = None, sample_weight_val: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -2684,7 +2826,7 @@ class AdaBoostClassifier(Estimator):
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2714,7 +2856,7 @@ class AdaBoostRegressor(Estimator):
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -2730,8 +2872,9 @@ class BaggingClassifier(Estimator):
     bootstrap: bool
     bootstrap_features: bool
     oob_score: bool
-    random_state: int | numpy.random.RandomState | None
+    warm_start: Any
     n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
     verbose: Any
     def __init__(
         self,
@@ -2743,11 +2886,12 @@ class BaggingClassifier(Estimator):
         bootstrap: bool = ...,
         bootstrap_features: bool = ...,
         oob_score: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
+        warm_start: Any = ...,
         n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2764,8 +2908,9 @@ class BaggingRegressor(Estimator):
     bootstrap: bool
     bootstrap_features: bool
     oob_score: bool
-    random_state: int | numpy.random.RandomState | None
+    warm_start: Any
     n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
     verbose: Any
     def __init__(
         self,
@@ -2777,11 +2922,12 @@ class BaggingRegressor(Estimator):
         bootstrap: bool = ...,
         bootstrap_features: bool = ...,
         oob_score: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
+        warm_start: Any = ...,
         n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -2793,20 +2939,22 @@ class VotingClassifier(Estimator):
     estimators: Sequence[Any]
     voting: Literal["hard", "soft"]
     weights: Sequence[Any]
-    random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
+    flatten_transform: Any
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
     def __init__(
         self,
         estimators: Sequence[Any] = ...,
         *,
         voting: Literal["hard", "soft"] = ...,
         weights: Sequence[Any] = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
+        flatten_transform: Any = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2818,19 +2966,19 @@ class VotingRegressor(Estimator):
     n_iter_: Any
     estimators: Sequence[Any]
     weights: Sequence[Any]
-    random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
     def __init__(
         self,
         estimators: Sequence[Any] = ...,
         *,
         weights: Sequence[Any] = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -2842,22 +2990,24 @@ class StackingClassifier(Estimator):
     estimators: Sequence[Any]
     final_estimator: BaseEstimator | None | None
     cv: int
-    passthrough: bool
-    random_state: int | numpy.random.RandomState | None
+    stack_method: Any
     n_jobs: int | None
+    passthrough: bool
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
     def __init__(
         self,
         estimators: Sequence[Any] = ...,
         final_estimator: BaseEstimator | None | None = ...,
         *,
         cv: int = ...,
-        passthrough: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
+        stack_method: Any = ...,
         n_jobs: int | None = ...,
+        passthrough: bool = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
     def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
@@ -2871,22 +3021,22 @@ class StackingRegressor(Estimator):
     estimators: Sequence[Any]
     final_estimator: BaseEstimator | None | None
     cv: int
-    passthrough: bool
-    random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
+    passthrough: bool
     verbose: Any
+    random_state: int | numpy.random.RandomState | None
     def __init__(
         self,
         estimators: Sequence[Any] = ...,
         final_estimator: BaseEstimator | None | None = ...,
         *,
         cv: int = ...,
-        passthrough: bool = ...,
-        random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
+        passthrough: bool = ...,
         verbose: Any = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
@@ -2898,16 +3048,22 @@ class TargetEncoder(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    categories: Any
+    target_type: Any
     smooth: Literal["auto"] | float
     cv: int
+    shuffle: Any
     random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
     def __init__(
         self,
-        *,
+        categories: Any = ...,
+        target_type: Any = ...,
         smooth: Literal["auto"] | float = ...,
         cv: int = ...,
+        shuffle: Any = ...,
         random_state: int | numpy.random.RandomState | None = ...,
+        *,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
@@ -2923,17 +3079,17 @@ class PowerTransformer(Estimator):
     n_iter_: Any
     method: Literal["yeo-johnson", "box-cox"]
     standardize: bool
-    n_jobs: int | None
     copy: Any
+    n_jobs: int | None
     def __init__(
         self,
         method: Literal["yeo-johnson", "box-cox"] = ...,
         *,
         standardize: bool = ...,
-        n_jobs: int | None = ...,
         copy: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -2952,7 +3108,7 @@ class LogTransformer(Estimator):
         signed: bool = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -2967,6 +3123,7 @@ class PolynomialFeatures(Estimator):
     degree: int
     interaction_only: bool
     include_bias: bool
+    order: Any
     n_jobs: int | None
     def __init__(
         self,
@@ -2974,9 +3131,10 @@ class PolynomialFeatures(Estimator):
         *,
         interaction_only: bool = ...,
         include_bias: bool = ...,
+        order: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -2990,7 +3148,11 @@ class SplineTransformer(Estimator):
     n_knots: int
     degree: int
     knots: Literal["uniform", "quantile"]
+    extrapolation: Any
     include_bias: bool
+    order: Any
+    handle_missing: Any
+    sparse_output: Any
     n_jobs: int | None
     def __init__(
         self,
@@ -2998,10 +3160,14 @@ class SplineTransformer(Estimator):
         degree: int = ...,
         *,
         knots: Literal["uniform", "quantile"] = ...,
+        extrapolation: Any = ...,
         include_bias: bool = ...,
+        order: Any = ...,
+        handle_missing: Any = ...,
+        sparse_output: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -3016,18 +3182,24 @@ class KBinsDiscretizer(Estimator):
     n_bins: int
     encode: Literal["onehot", "onehot-dense", "ordinal"]
     strategy: Literal["uniform", "quantile"]
-    n_jobs: int | None
+    quantile_method: Any
+    dtype: Any
+    subsample: Any
     random_state: Any
+    n_jobs: int | None
     def __init__(
         self,
         n_bins: int = ...,
         *,
         encode: Literal["onehot", "onehot-dense", "ordinal"] = ...,
         strategy: Literal["uniform", "quantile"] = ...,
-        n_jobs: int | None = ...,
+        quantile_method: Any = ...,
+        dtype: Any = ...,
+        subsample: Any = ...,
         random_state: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -3039,16 +3211,16 @@ class Normalizer(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     norm: Literal["l1", "l2", "max"]
-    n_jobs: int | None
     copy: Any
+    n_jobs: int | None
     def __init__(
         self,
         norm: Literal["l1", "l2", "max"] = ...,
         *,
-        n_jobs: int | None = ...,
         copy: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -3059,16 +3231,16 @@ class Binarizer(Estimator):
     feature_names_in_: Any
     n_iter_: Any
     threshold: float
-    n_jobs: int | None
     copy: Any
+    n_jobs: int | None
     def __init__(
         self,
         *,
         threshold: float = ...,
-        n_jobs: int | None = ...,
         copy: Any = ...,
+        n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -3088,7 +3260,7 @@ class VarianceThreshold(Estimator):
         *,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -3101,15 +3273,17 @@ class SelectKBest(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    score_func: Any
     k: Literal["all"] | int
     n_jobs: int | None
     def __init__(
         self,
+        score_func: Any = ...,
         *,
         k: Literal["all"] | int = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -3121,21 +3295,25 @@ class KNNImputer(Estimator):
     n_features_in_: Any
     feature_names_in_: Any
     n_iter_: Any
+    missing_values: Any
     n_neighbors: int
     weights: Literal["uniform", "distance"]
+    metric: Any
+    copy: Any
     add_indicator: bool
     keep_empty_features: bool
     n_jobs: int | None
-    copy: Any
     def __init__(
         self,
         *,
+        missing_values: Any = ...,
         n_neighbors: int = ...,
         weights: Literal["uniform", "distance"] = ...,
+        metric: Any = ...,
+        copy: Any = ...,
         add_indicator: bool = ...,
         keep_empty_features: bool = ...,
         n_jobs: int | None = ...,
-        copy: Any = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
@@ -3151,7 +3329,10 @@ class SelectFromModel(Estimator):
     n_iter_: Any
     estimator: BaseEstimator | None | None
     threshold: Literal["mean", "median"] | float
+    prefit: Any
+    norm_order: Any
     max_features: int | None
+    importance_getter: Any
     random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
     def __init__(
@@ -3159,11 +3340,15 @@ class SelectFromModel(Estimator):
         estimator: BaseEstimator | None | None = ...,
         *,
         threshold: Literal["mean", "median"] | float = ...,
+        prefit: Any = ...,
+        norm_order: Any = ...,
         max_features: int | None = ...,
+        importance_getter: Any = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None, **params: Any) -> Self: ...
+    def partial_fit(self, X: ArrayLike, y: Any = None, **params: Any) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...
@@ -3179,20 +3364,22 @@ class RFE(Estimator):
     estimator: BaseEstimator | None | None
     n_features_to_select: float | None
     step: float
+    verbose: Any
+    importance_getter: Any
     random_state: int | numpy.random.RandomState | None
     n_jobs: int | None
-    verbose: Any
     def __init__(
         self,
         estimator: BaseEstimator | None | None = ...,
         *,
         n_features_to_select: float | None = ...,
         step: float = ...,
+        verbose: Any = ...,
+        importance_getter: Any = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         n_jobs: int | None = ...,
-        verbose: Any = ...,
     ) -> None: ...
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...

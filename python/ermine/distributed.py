@@ -130,6 +130,7 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
         share=(exchange, first, total),
     )
     estimator._restore(model, _base.FitLog(log), seed=seed, rows=total)
+    _base.complete(estimator, None, None, None, None)
     estimator._warn_of_end()
     return estimator
 

@@ -48,7 +48,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from . import _ermine
-from ._base import Classifier, Estimator, Regressor, Transformer, _encoded, _rows, _spec, _threads
+from ._base import Classifier, Regressor, Transformer, _encoded, _rows, _spec, _threads, is_ours
 from .metrics import METRICS
 
 __all__ = [
@@ -219,7 +219,7 @@ def _candidate(estimator):
 
 
 def _alone(estimator):
-    if not isinstance(estimator, Estimator) or getattr(estimator, "warm_start", False):
+    if not is_ours(estimator) or getattr(estimator, "warm_start", False):
         raise _Elsewhere
     if "cv" in estimator._forms and not isinstance(estimator.cv, numbers.Integral):
         raise _Elsewhere
@@ -227,7 +227,7 @@ def _alone(estimator):
         raise _Elsewhere
     try:
         return _spec(estimator)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, NotImplementedError):
         raise _Elsewhere from None
 
 

@@ -17,7 +17,10 @@
     if (value === 0) return "0";
     const size = Math.floor(Math.log10(Math.abs(value)));
     if (size < -4 || size > 8) return value.toExponential(2);
-    return value.toLocaleString("en", { maximumFractionDigits: Math.max(0, 3 - size), minimumFractionDigits: size < 0 ? 3 : 0 });
+    // Three decimals, fewer of large numbers, three digits of small ones.
+    const places = size > 0 ? Math.max(0, 3 - size) : size < -2 ? 2 - size : 3;
+    // Four digits need no comma, and years must have none.
+    return value.toLocaleString("en", { useGrouping: Math.abs(value) >= 10000, maximumFractionDigits: places, minimumFractionDigits: size < 0 ? 3 : 0 });
   }
   const whole = (value) => Math.round(value).toLocaleString("en");
   const words = (name) => name.replace(/_/g, " ").replace(/\broc auc\b/, "ROC AUC").replace(/^r2$/, "R²");
@@ -65,6 +68,11 @@
     }, more(axis));
   }
   const share = { min: 0, max: 1 };
+  // What a tooltip says, line by line. Lines are text nodes: a name from the data is never markup.
+  function tooltip(trigger, lines, more) {
+    const shown = lines ? { formatter: (found) => el("div", {}, lines(found).map((line) => el("div", {}, line))) } : {};
+    return Object.assign(base(() => ({})).tooltip, { trigger }, shown, more);
+  }
 
   // ---- the head ----------------------------------------------------------------------------------------------------
   const file = R.data.path.split(/[\\/]/).pop();
@@ -86,14 +94,14 @@
     const interval = R.intervals.find((found) => found.metric === metric);
     tiles.push(tile(text(of(R.test, metric)), `${words(metric)} on ${whole(R.data.test_rows)} test rows` + (interval ? `, 95 % interval ${text(interval.low)} to ${text(interval.high)}` : "")));
   }
-  if (R.baseline && of(R.baseline, metric) !== null) tiles.push(tile(text(of(R.baseline, metric)), "by guessing without looking at the columns"));
-  tiles.push(tile(whole(R.data.rows_used), `rows, ${R.data.features} columns to learn from`));
+  if (R.baseline && of(R.baseline, metric) !== null) tiles.push(tile(text(of(R.baseline, metric)), "baseline, which ignores the columns"));
+  tiles.push(tile(whole(R.data.rows_used), `rows, ${R.data.features} features`));
   tiles.push(tile(R.seconds.toFixed(1) + " s", "to read, compare, fit and test"));
   root.append(el("div", { class: "tiles" }, tiles));
 
-  // ---- worries -----------------------------------------------------------------------------------------------------
+  // ---- warnings ----------------------------------------------------------------------------------------------------
   const worries = R.notes.concat(R.data.dropped.map((drop) => `column '${drop.column}' was left out: ${drop.reason}`));
-  if (worries.length) section("What to worry about", el("div", { class: "card worries" }, el("ul", {}, worries.map((note) => el("li", {}, note)))));
+  if (worries.length) section("Warnings", el("div", { class: "card worries" }, el("ul", {}, worries.map((note) => el("li", {}, note)))));
 
   // ---- scores ------------------------------------------------------------------------------------------------------
   if (R.test) {
@@ -108,9 +116,9 @@
     });
     const head = [{ name: "" }, { name: "test", n: 1 }, { name: "95 % interval", n: 1 }];
     if (R.folds) head.push({ name: `${R.folds.folds}-fold mean ± sd`, n: 1 });
-    head.push({ name: "guessing", n: 1 });
+    head.push({ name: "baseline", n: 1 });
     section("Scores", el("div", { class: "card" }, table(head, rows),
-      el("p", { class: "soft small" }, `Measured once on ${whole(R.data.test_rows)} rows that no fit and no choice has seen; ${whole(R.data.train_rows)} rows to learn from.`)));
+      el("p", { class: "soft small" }, `Measured once on ${whole(R.data.test_rows)} held-out rows; ${whole(R.data.train_rows)} training rows.`)));
   }
 
   // ---- leaderboard -------------------------------------------------------------------------------------------------
@@ -139,7 +147,7 @@
     };
     const rows = judged.map((s, place) => {
       const params = Object.entries(s.params).map(([name, value]) => `${name}=${/^-?\d*\.\d+(e-?\d+)?$/.test(value) ? text(Number(value)) : value}`).join(", ");
-      const tags = [s.tuned ? "tuned" : null, place > 0 && s.as_good ? "as good" : null, s.rows < C.rows ? `on ${whole(s.rows)} rows` : null].filter(Boolean);
+      const tags = [s.tuned ? "tuned" : null, place > 0 && s.as_good ? "tied" : null, s.rows < C.rows ? `on ${whole(s.rows)} rows` : null].filter(Boolean);
       return el("tr", { class: place === 0 ? "first" : "" }, el("td", {}, s.model, tags.map((tag) => el("span", { class: "tag" }, tag))),
         el("td", { class: "n" }, text(s.mean)), el("td", { class: "n" }, "± " + text(s.margin)),
         el("td", { class: "wide" }, span(s, place === 0)), el("td", { class: "n wide" }, s.seconds.toFixed(2)), el("td", { class: "params wide" }, params));
@@ -149,12 +157,12 @@
     const made = table(head, rows);
     made.querySelectorAll("th").forEach((cell, i) => { if (i > 2) cell.classList.add("wide"); });
     section("Models compared", el("div", { class: "card" }, made,
-      el("p", { class: "soft small" }, `${C.folds}-fold cross-validation on ${whole(C.rows)} rows; every fold learns its own preparation. ${C.searched ? C.searched + " candidates of a parameter search are among them; its best score is a little optimistic, the test score is not. " : ""}“As good” means: the difference on the same folds is within its standard error.`),
+      el("p", { class: "soft small" }, `${C.folds}-fold cross-validation on ${whole(C.rows)} rows; the preparation is learned inside each fold. ${C.searched ? C.searched + " of the candidates come from a parameter search, whose best score is slightly optimistic; the test score is not. " : ""}“Tied” means that the difference on the same folds is within its standard error.`),
       failed.length ? el("p", { class: "soft small" }, "Without a score: " + failed.join("; ")) : null,
       C.left_out.length ? el("details", { class: "soft small" }, el("summary", {}, `${C.left_out.length} models were not tried`), el("ul", {}, C.left_out.map(([name, why]) => el("li", {}, `${name}: ${why}`)))) : null));
   }
 
-  // ---- where it is right and wrong ---------------------------------------------------------------------------------
+  // ---- errors on the test rows -------------------------------------------------------------------------------------
   const errs = [];
   if (R.confusion && R.classes.length <= 30) {
     const most = Math.max(...R.confusion.flat());
@@ -162,28 +170,28 @@
     const rows = R.confusion.map((row, i) => el("tr", {}, el("th", { class: "row" }, R.classes[i]),
       row.map((cell, j) => el("td", {
         class: i === j ? "hit" : "", style: `background: rgba(var(--shade), ${cell === 0 ? 0 : (0.12 + 0.55 * cell / most).toFixed(3)})`,
-        title: `${whole(cell)} of ${whole(sums[i])} ${R.classes[i]} were called ${R.classes[j]}`,
+        title: `${whole(cell)} of ${whole(sums[i])} rows of ${R.classes[i]} predicted as ${R.classes[j]}`,
       }, cell === 0 ? "·" : whole(cell))), el("td", { class: "soft small" }, sums[i] ? Math.round(100 * row[i] / sums[i]) + " %" : "")));
-    const head = [{ name: "true \\ predicted" }, ...R.classes.map((name) => ({ name })), { name: "right" }];
+    const head = [{ name: "true \\ predicted" }, ...R.classes.map((name) => ({ name })), { name: "recall" }];
     errs.push(card("Confusion matrix, test rows", table(head, rows, "matrix")));
   }
   const I = R.insight;
   const areas = (list, name, x, y, diagonal) => chart(name, null, () => base((axis) => ({
     // A few names may take two lines; of more, the reader turns the pages.
     ...(list.length <= 4 ? { legend: Object.assign(base(() => ({})).legend, { type: "plain", itemGap: 8 }), grid: Object.assign(base(() => ({})).grid, { top: 42 }) } : {}),
-    tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `${p.seriesName}<br>${x} ${text(p.value[0])}, ${y} ${text(p.value[1])}` }),
+    tooltip: tooltip("item", (p) => [p.seriesName, `${x} ${text(p.value[0])}, ${y} ${text(p.value[1])}`]),
     xAxis: axis(Object.assign({ type: "value", name: x, nameGap: 24 }, share)), yAxis: axis(Object.assign({ type: "value", name: y, nameGap: 32 }, share)),
     series: list.map((curve) => ({ type: "line", name: `${curve.class} (${text(curve.area)})`, data: curve.points, showSymbol: curve.points.length < 60, symbolSize: 4, lineStyle: { width: 2 } }))
       .concat(diagonal ? [{ type: "line", data: [[0, 0], [1, 1]], showSymbol: false, silent: true, lineStyle: { color: css("--soft"), type: "dashed", width: 1 }, tooltip: { show: false } }] : []),
   })));
-  if (I.roc.length) errs.push(areas(I.roc, "ROC: found against false alarms (area)", "false positive rate", "true positive rate", true));
-  if (I.precision_recall.length) errs.push(areas(I.precision_recall, "Precision against recall (average precision)", "recall", "precision", false));
+  if (I.roc.length) errs.push(areas(I.roc, "ROC curve (area under it)", "false positive rate", "true positive rate", true));
+  if (I.precision_recall.length) errs.push(areas(I.precision_recall, "Precision-recall curve (average precision)", "recall", "precision", false));
   if (I.calibration.length > 1) {
-    const said = R.classes.length === 2 ? `of ${R.classes[1]}` : "of the class it calls";
-    errs.push(chart("Calibration: do probabilities mean what they say?", `Probability ${said}; on the dashed line a probability of 80 % comes true in 80 % of the rows. Size: number of rows.`, () => base((axis) => ({
+    const said = R.classes.length === 2 ? `of ${R.classes[1]}` : "of the predicted class";
+    errs.push(chart("Calibration of the probabilities", `Probability ${said}. On the dashed line, 80 % of the rows with a predicted probability of 0.8 belong to the class. Marker size: number of rows.`, () => base((axis) => ({
       legend: { show: false },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `said ${text(p.value[0])}, came true ${text(p.value[1])}<br>${whole(p.value[2])} rows` }),
-      xAxis: axis(Object.assign({ type: "value", name: "probability said", nameGap: 24 }, share)), yAxis: axis(Object.assign({ type: "value", name: "came true", nameGap: 32 }, share)),
+      tooltip: tooltip("item", (p) => [`predicted ${text(p.value[0])}, observed ${text(p.value[1])}`, `${whole(p.value[2])} rows`]),
+      xAxis: axis(Object.assign({ type: "value", name: "predicted probability", nameGap: 24 }, share)), yAxis: axis(Object.assign({ type: "value", name: "observed frequency", nameGap: 32 }, share)),
       series: [
         { type: "line", data: [[0, 0], [1, 1]], showSymbol: false, silent: true, lineStyle: { color: css("--soft"), type: "dashed", width: 1 } },
         { type: "line", data: I.calibration, symbol: "circle", symbolSize: (v) => 5 + 12 * Math.sqrt(v[2] / Math.max(...I.calibration.map((bin) => bin[2]))), lineStyle: { width: 1.5 }, itemStyle: { opacity: 0.85 }, color: css("--c1") },
@@ -193,42 +201,42 @@
   if (I.predicted.length) {
     const all = I.predicted.flat();
     const low = Math.min(...all), high = Math.max(...all);
-    errs.push(chart("Prediction against truth, test rows", "On the dashed line the prediction is right.", () => base((axis) => ({
+    errs.push(chart("Predicted and true values, test rows", "On the dashed line the prediction is exact.", () => base((axis) => ({
       legend: { show: false },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `true ${text(p.value[0])}<br>predicted ${text(p.value[1])}` }),
+      tooltip: tooltip("item", (p) => [`true ${text(p.value[0])}`, `predicted ${text(p.value[1])}`]),
       xAxis: axis({ type: "value", name: "true " + R.target, nameGap: 24, scale: true }), yAxis: axis({ type: "value", name: "predicted", nameGap: 44, scale: true }),
       dataZoom: [{ type: "inside", filterMode: "none" }, { type: "inside", yAxisIndex: 0, filterMode: "none" }],
       series: [{ type: "scatter", data: I.predicted, symbolSize: I.predicted.length > 400 ? 4 : 6, itemStyle: { opacity: I.predicted.length > 400 ? 0.4 : 0.65 } },
         { type: "line", data: [[low, low], [high, high]], showSymbol: false, silent: true, lineStyle: { color: css("--soft"), type: "dashed", width: 1 } }],
     }))));
-    errs.push(chart("Residuals", "Truth minus prediction. A trend or a funnel shows what the model has not understood.", () => base((axis) => ({
+    errs.push(chart("Residuals", "True minus predicted value. A trend or a funnel shows what the model misses.", () => base((axis) => ({
       legend: { show: false },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "item", formatter: (p) => `predicted ${text(p.value[0])}<br>off by ${text(p.value[1])}` }),
+      tooltip: tooltip("item", (p) => [`predicted ${text(p.value[0])}`, `residual ${text(p.value[1])}`]),
       xAxis: axis({ type: "value", name: "predicted", nameGap: 24, scale: true }), yAxis: axis({ type: "value", name: "true − predicted", nameGap: 44 }),
       dataZoom: [{ type: "inside", filterMode: "none" }, { type: "inside", yAxisIndex: 0, filterMode: "none" }],
       series: [{ type: "scatter", data: I.predicted.map(([truth, said]) => [said, truth - said]), symbolSize: I.predicted.length > 400 ? 4 : 6, itemStyle: { opacity: I.predicted.length > 400 ? 0.4 : 0.65 } }],
     }))));
   }
-  if (errs.length) section("Where it is right and where it is wrong", el("div", { class: "pair two" }, errs));
+  if (errs.length) section("Errors on the test rows", el("div", { class: "pair two" }, errs));
 
   // ---- what drives it ----------------------------------------------------------------------------------------------
   const drives = [];
   if (I.importance.length) {
     const top = I.importance.slice(0, 15).reverse();
-    const made = chart(`Fall of ${words(metric)} when a column is shuffled`, "On test rows. Columns that repeat each other share their importance or hide it.", () => base((axis) => ({
+    const made = chart(`Drop in ${words(metric)} when a column is shuffled`, "On test rows. Correlated columns share their importance or mask each other.", () => base((axis) => ({
       legend: { show: false }, grid: { left: 8, right: 24, top: 8, bottom: 8, containLabel: true },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis", axisPointer: { type: "shadow" }, formatter: (p) => { const w = top[p[0].dataIndex]; return `${w.name}<br>${text(w.fall)} ± ${text(2 * w.error)}`; } }),
+      tooltip: tooltip("axis", (p) => { const w = top[p[0].dataIndex]; return [w.name, `${text(w.fall)} ± ${text(2 * w.error)}`]; }, { axisPointer: { type: "shadow" } }),
       xAxis: axis({ type: "value" }), yAxis: axis({ type: "category", data: top.map((w) => w.name), axisLabel: { color: css("--ink"), fontSize: 11, width: narrow() ? 110 : 180, overflow: "truncate" }, splitLine: { show: false } }),
       series: [{ type: "bar", data: top.map((w) => Math.max(w.fall, 0)), barMaxWidth: 16, itemStyle: { borderRadius: [0, 3, 3, 0] } }],
     })));
     made.querySelector(".chart").style.height = Math.max(120, 40 + 24 * top.length) + "px";
     drives.push(made);
   }
-  if (drives.length) section("What drives the prediction", drives);
+  if (drives.length) section("What drives the predictions", drives);
   if (I.dependence.length) {
-    root.append(el("div", { style: "height: 14px" }), el("div", { class: "pair" }, I.dependence.map((curve) => chart(`Along ${curve.name}`, null, () => base((axis) => ({
+    root.append(el("div", { style: "height: 14px" }), el("div", { class: "pair" }, I.dependence.map((curve) => chart(`Effect of ${curve.name}`, null, () => base((axis) => ({
       legend: curve.means.length > 1 ? base(() => ({})).legend : { show: false },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis" }),
+      tooltip: tooltip("axis"),
       grid: { left: 8, right: 18, top: curve.means.length > 1 ? 30 : 12, bottom: 8, containLabel: true },
       xAxis: curve.category ? axis({ type: "category", data: curve.labels }) : axis({ type: "value", scale: true, min: curve.at[0], max: curve.at[curve.at.length - 1] }),
       yAxis: axis({ type: "value", scale: curve.means.length === 1 }),
@@ -236,20 +244,20 @@
         type: !curve.category ? "line" : curve.means.length > 1 ? "bar" : "scatter", symbolSize: 12, name: curve.means.length > 1 ? (R.classes[c] || "") : (R.target || ""), barMaxWidth: 26,
         data: curve.category ? means : means.map((mean, g) => [curve.at[g], mean]), showSymbol: false, lineStyle: { width: 2 },
       })),
-    })), true))), el("p", { class: "soft small" }, "The mean " + (R.classes.length ? "probability" : "prediction") + " when one column is set to each value and all others stay as they are."));
+    })), true))), el("p", { class: "soft small" }, "The mean " + (R.classes.length ? "probability" : "prediction") + " as one column varies and all others stay as they are (partial dependence)."));
   }
 
   // ---- more rows? --------------------------------------------------------------------------------------------------
   if (I.curve) {
-    section("Would more rows help?", el("div", { class: "card" }, el("p", {}, I.curve.verdict)), el("div", { style: "height: 14px" }), chart(`${words(metric)} with growing numbers of rows`, null, () => base((axis) => ({
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis" }),
-      xAxis: axis({ type: "value", name: "rows learnt from", nameGap: 24, min: 0 }), yAxis: axis({ type: "value", scale: true, max: R.comparison && R.comparison.greater_is_better && Math.max(...I.curve.train) <= 1 ? 1 : null }),
+    section("Would more rows help?", el("div", { class: "card" }, el("p", {}, I.curve.verdict)), el("div", { style: "height: 14px" }), chart(`Learning curve: ${words(metric)} by number of training rows`, null, () => base((axis) => ({
+      tooltip: tooltip("axis"),
+      xAxis: axis({ type: "value", name: "training rows", nameGap: 24, min: 0 }), yAxis: axis({ type: "value", scale: true, max: R.comparison && R.comparison.greater_is_better && Math.max(...I.curve.train) <= 1 ? 1 : null }),
       series: [
-        { type: "line", name: "rows it has seen", data: I.curve.rows.map((n, i) => [n, I.curve.train[i]]), symbolSize: 6 },
+        { type: "line", name: "training rows", data: I.curve.rows.map((n, i) => [n, I.curve.train[i]]), symbolSize: 6 },
         { type: "line", name: "new rows", data: I.curve.rows.map((n, i) => [n, I.curve.test[i]]), symbolSize: 6 },
-        ...[1, -1].map((side) => ({ type: "line", name: side > 0 ? "plus a standard error" : "minus a standard error", data: I.curve.rows.map((n, i) => [n, I.curve.test[i] + side * I.curve.error[i]]), showSymbol: false, lineStyle: { type: "dotted", width: 1, color: palette()[1] }, itemStyle: { color: palette()[1] } })),
+        ...[1, -1].map((side) => ({ type: "line", name: side > 0 ? "plus one standard error" : "minus one standard error", data: I.curve.rows.map((n, i) => [n, I.curve.test[i] + side * I.curve.error[i]]), showSymbol: false, lineStyle: { type: "dotted", width: 1, color: palette()[1] }, itemStyle: { color: palette()[1] } })),
       ],
-      legend: Object.assign(base(() => ({})).legend, { data: ["rows it has seen", "new rows"] }),
+      legend: Object.assign(base(() => ({})).legend, { data: ["training rows", "new rows"] }),
     }))));
   }
 
@@ -260,7 +268,7 @@
     el("p", { class: "soft small" }, R.certificate), R.log.notes.length ? el("p", { class: "soft small" }, R.log.notes.join("; ")) : null));
   if (R.log.objective.length > 2) {
     inside.push(chart("Objective after each pass", null, () => base((axis) => ({
-      legend: { show: false }, tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis" }),
+      legend: { show: false }, tooltip: tooltip("axis"),
       xAxis: axis({ type: "value", name: "pass", nameGap: 24, minInterval: 1 }), yAxis: axis({ type: "value", scale: true }),
       series: [{ type: "line", name: "objective", data: R.log.objective.map((value, i) => [i + 1, value]), showSymbol: R.log.objective.length < 40, symbolSize: 4 }],
     })), true));
@@ -269,10 +277,10 @@
   if (R.drivers.length) {
     const top = R.drivers.slice(0, 20).reverse();
     const many = top[0].weights.length > 1;
-    const made = chart("Coefficients, the largest first", "Of columns brought to one scale where the model wants that.", () => base((axis) => ({
+    const made = chart("Coefficients, the largest first", "Of standardised columns, for models that need scaling.", () => base((axis) => ({
       legend: many ? base(() => ({})).legend : { show: false },
       grid: { left: 8, right: 24, top: many ? 30 : 8, bottom: 8, containLabel: true },
-      tooltip: Object.assign(base(() => ({})).tooltip, { trigger: "axis", axisPointer: { type: "shadow" } }),
+      tooltip: tooltip("axis", null, { axisPointer: { type: "shadow" } }),
       xAxis: axis({ type: "value" }), yAxis: axis({ type: "category", data: top.map((driver) => driver.name), axisLabel: { color: css("--ink"), fontSize: 11, width: narrow() ? 110 : 180, overflow: "truncate" }, splitLine: { show: false } }),
       series: top[0].weights.slice(0, 6).map((_, c) => ({ type: "bar", name: many ? (R.classes[c] || String(c)) : "coefficient", data: top.map((driver) => driver.weights[c]), barMaxWidth: 14 })),
     })));
@@ -282,7 +290,7 @@
   if (I.tree) {
     const holder = el("div", { class: "tree scroll" });
     holder.innerHTML = I.tree;
-    root.append(el("div", { style: "height: 14px" }), card("The tree, its first questions", holder));
+    root.append(el("div", { style: "height: 14px" }), card("The tree, top levels", holder));
   }
 
   // ---- the data ----------------------------------------------------------------------------------------------------
@@ -291,14 +299,14 @@
     el("td", {}, c.kind), el("td", { class: "n" }, c.missing ? `${whole(c.missing)} (${(100 * c.missing / c.rows).toFixed(1)} %)` : ""),
     el("td", { class: "n" }, c.distinct === null ? "many" : whole(c.distinct)), el("td", { class: "n wide" }, c.kind === "number" && c.min !== null ? text(c.min) : ""),
     el("td", { class: "n wide" }, c.mean !== null && (c.kind === "number" || c.kind === "boolean") ? text(c.mean) : ""), el("td", { class: "n wide" }, c.kind === "number" && c.max !== null ? text(c.max) : "")));
-  const about = table([{ name: "column" }, { name: "kind" }, { name: "missing", n: 1 }, { name: "different", n: 1 }, { name: "least", n: 1 }, { name: "mean", n: 1 }, { name: "most", n: 1 }], columns);
+  const about = table([{ name: "column" }, { name: "kind" }, { name: "missing", n: 1 }, { name: "distinct", n: 1 }, { name: "min", n: 1 }, { name: "mean", n: 1 }, { name: "max", n: 1 }], columns);
   about.querySelectorAll("th").forEach((cell, i) => { if (i > 3) cell.classList.add("wide"); });
-  section("The data", el("div", { class: "card" }, el("p", {}, `${whole(R.data.rows)} rows, ${R.data.columns.length} columns; ${whole(R.data.train_rows)} rows to learn from, ${whole(R.data.test_rows)} to test on; ${whole(R.data.prepared)} columns after preparation.`), about,
+  section("The data", el("div", { class: "card" }, el("p", {}, `${whole(R.data.rows)} rows, ${R.data.columns.length} columns; ${whole(R.data.train_rows)} training rows, ${whole(R.data.test_rows)} test rows; ${whole(R.data.prepared)} columns after preparation.`), about,
     R.data.columns.length > 200 ? el("p", { class: "soft small" }, `and ${whole(R.data.columns.length - 200)} more columns`) : null));
 
   // ---- again -------------------------------------------------------------------------------------------------------
-  section("To get it again", el("div", { class: "card" }, el("pre", {}, R.command),
-    el("p", { class: "soft small" }, `ermine ${R.version}, seed ${R.seed}, fingerprint of the data ${R.fingerprint}. Same file, same command, same numbers, for any number of threads` + (R.comparison && R.comparison.cuts.length ? "; but the time budget cut this run, so a faster machine may choose differently." : "."))));
+  section("Reproduce", el("div", { class: "card" }, el("pre", {}, R.command),
+    el("p", { class: "soft small" }, `ermine ${R.version}, seed ${R.seed}, data fingerprint ${R.fingerprint}. The same file and command give the same numbers, for any number of threads` + (R.comparison && R.comparison.cuts.length ? "; but the time limit stopped this run early, so a faster machine may choose another model." : "."))));
 
   // ---- themes and sizes --------------------------------------------------------------------------------------------
   function draw() {

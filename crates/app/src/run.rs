@@ -132,7 +132,7 @@ impl Job {
                 notes.extend(inspect::balance(rows.labels()));
                 notes.extend(inspect::duplicates(&rows.hashes(ctx)?, &split));
                 let models = if self.tune { self.model.as_slice() } else { &self.models };
-                Choice::best(self.compare_on(train, &plan, models, begin, ctx)?)?
+                Choice::best(self.compare_on(train, &plan, models, begin, ctx)?, plan.task)?
             }
             Some(spec) => Choice::of(spec, None)?,
             None => Choice::first(plan.task)?,
@@ -329,10 +329,13 @@ impl Job {
             Some(reason) => (Some(reason), 1),
             None => (passes.needs_memory(), workers),
         };
-        // A table of numbers takes at least a third of what is asked for it and its prepared form.
-        let least = read::bytes_needed(files) / share / 3;
-        let fits = reason.is_none() || least <= self.limits.memory_for_rows();
-        match together(ctx.exchange(), Ok(fits))?.contains(&false) {
+        // Its numbers alone take a quarter of what is asked for a table.
+        let allowed = self.limits.memory_for_rows().saturating_mul(4 * share);
+        let fits = match reason {
+            Some(_) => read::bytes_needed(files, &self.read, allowed).map(|needed| needed <= allowed),
+            None => Ok(true),
+        };
+        match together(ctx.exchange(), fits)?.contains(&false) {
             true => Err(needs_memory(name, reason)),
             false => Ok(()),
         }
@@ -347,7 +350,7 @@ impl Job {
         };
         if metric.task != task {
             let problem =
-                format!("{} is a metric of {}, and this is a {}", metric.name, metric.task.name(), task.name());
+                format!("{} is a metric of {}, but this is a {}", metric.name, metric.task.name(), task.name());
             return Err(Error::Unsupported(problem));
         }
         Ok(metric)
@@ -356,6 +359,13 @@ impl Job {
     /// Whether a model has to be found, and not only fitted.
     pub(crate) fn is_open(&self, task: Task) -> bool {
         task.is_supervised() && self.folds >= 2 && (self.model.is_none() || self.tune)
+    }
+
+    /// Every file that is read.
+    pub fn inputs(&self) -> Result<Vec<PathBuf>> {
+        let mut files = self.files()?;
+        files.extend(self.read.labels.clone());
+        Ok(files)
     }
 
     /// The files of the table, in order.
@@ -410,7 +420,7 @@ impl Reach {
 fn needs_memory(model: &str, reason: Option<&str>) -> Error {
     let reason = reason.unwrap_or("it goes back to any row").into();
     Error::NeedsMemory { model: model.into(), reason }
-        .hint("give more with --memory, or choose a model that reads rows in blocks: see 'ermine models'")
+        .hint("allow more with --memory, or choose a model that reads rows in blocks: see 'ermine models'")
 }
 
 fn check_target(plan: &Plan, rows: &RowSet) -> Result<()> {

@@ -16,8 +16,8 @@ use ::parquet::{
     schema::parser::parse_message_type,
 };
 use ermine_app::{
-    csv, parquet,
-    table::{self, Category, Column, Kind, MAX_LEVELS, MISSING, ReadOptions, Schema, Table, UNSEEN},
+    read::{self, ReadOptions, csv, parquet},
+    table::{Category, Column, Kind, MAX_LEVELS, MISSING, Schema, Table, UNSEEN},
 };
 use ermine_core::error::Result;
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 /// A file read in pieces, put together again.
 fn streamed(path: &PathBuf, options: &ReadOptions, schema: &Schema, chunk_bytes: usize) -> Result<Table> {
     let mut whole: Option<Table> = None;
-    let rows = table::stream(path, options, schema, chunk_bytes, |part| match &mut whole {
+    let rows = read::stream(path, options, schema, chunk_bytes, |part| match &mut whole {
         Some(whole) => whole.append(&part),
         None => {
             whole = Some(part);
@@ -161,16 +161,16 @@ fn too_many_levels_are_text_unless_asked_for() {
         text += &format!("id{row},{row}\n");
     }
     let path = folder.file("ids.csv", &text);
-    let table = table::read(&path, &ReadOptions::default()).expect("table");
+    let table = read::read(&path, &ReadOptions::default()).expect("table");
     assert_eq!(kinds(&table), [Kind::Text, Kind::Number]);
     let Ok(Column::Text(ids)) = table.column("id") else { panic!("text") };
     assert!(ids.iter().enumerate().all(|(row, id)| id == format!("id{row}")));
-    let scan = table::scan(&path, &ReadOptions::default()).expect("scan");
+    let scan = read::scan(&path, &ReadOptions::default()).expect("scan");
     assert_eq!((scan.schema, scan.summary), (table.schema(), table.summary()));
     let options = ReadOptions { kinds: [("id".into(), Kind::Category)].into(), ..Default::default() };
-    let table = table::read(&path, &options).expect("table");
+    let table = read::read(&path, &options).expect("table");
     assert_eq!(category(&table, "id").levels.len(), MAX_LEVELS + 1);
-    assert_eq!(table::scan(&path, &options).expect("scan").schema, table.schema());
+    assert_eq!(read::scan(&path, &options).expect("scan").schema, table.schema());
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_wrong_first_impression_is_put_right() {
     let folder = Folder::new();
     let path = folder.file("t.csv", &text);
     let table = read(&text).expect("table");
-    let scan = table::scan(&path, &ReadOptions::default()).expect("scan");
+    let scan = read::scan(&path, &ReadOptions::default()).expect("scan");
     assert_eq!((scan.rows, scan.schema, scan.summary), (12_001, table.schema(), table.summary()));
 }
 
@@ -307,7 +307,7 @@ fn bad_files_are_refused_with_their_line() {
         problem("PK\x03\x04..."),
         "t.csv: this is a zip archive or a spreadsheet, not CSV\nhint: save the sheet as CSV, or unpack the archive"
     );
-    let error = table::read("no/such/file.csv", &ReadOptions::default()).expect_err("no file").to_string();
+    let error = read::read("no/such/file.csv", &ReadOptions::default()).expect_err("no file").to_string();
     assert!(error.starts_with("cannot open no/such/file.csv: "), "{error}");
     let broken = gzip(b"a,b\n1,2\n");
     let error = csv::read_bytes("t.csv.gz", broken[..broken.len() - 6].to_vec(), &ReadOptions::default());
@@ -326,12 +326,12 @@ fn a_late_bad_line_is_counted_right_for_any_piece() {
     let expected = format!("{}:10002: expected 2 fields, found 3", path.display());
     for chunk_bytes in [16, 100, 4096, 1 << 20] {
         let options = ReadOptions { chunk_bytes, ..Default::default() };
-        let error = table::read(&path, &options).expect_err("ragged").to_string();
+        let error = read::read(&path, &options).expect_err("ragged").to_string();
         assert_eq!(error.lines().next(), Some(expected.as_str()));
         let schema = read("a,b\n1,x\n").expect("table").schema();
-        let error = table::stream(&path, &options, &schema, chunk_bytes, |_| Ok(())).expect_err("ragged").to_string();
+        let error = read::stream(&path, &options, &schema, chunk_bytes, |_| Ok(())).expect_err("ragged").to_string();
         assert_eq!(error.lines().next(), Some(expected.as_str()));
-        let error = table::scan(&path, &options).expect_err("ragged").to_string();
+        let error = read::scan(&path, &options).expect_err("ragged").to_string();
         assert_eq!(error.lines().next(), Some(expected.as_str()));
     }
 }
@@ -359,9 +359,9 @@ fn gzip_is_the_same_as_plain() {
     members.extend(gzip(&text.as_bytes()[100..]));
     let packed = folder.file("t.csv.gz", members);
     let options = ReadOptions::default();
-    let table = table::read(&plain, &options).expect("table");
-    assert_eq!(table::read(&packed, &options).as_ref(), Ok(&table));
-    assert_eq!(table::scan(&packed, &options), table::scan(&plain, &options));
+    let table = read::read(&plain, &options).expect("table");
+    assert_eq!(read::read(&packed, &options).as_ref(), Ok(&table));
+    assert_eq!(read::scan(&packed, &options), read::scan(&plain, &options));
     assert_eq!(streamed(&packed, &options, &table.schema(), 3000).as_ref(), Ok(&table));
 }
 
@@ -386,7 +386,7 @@ fn a_schema_gives_the_same_codes() {
     let refused = |text: &str| csv::read_bytes("new.csv", text.into(), &options).expect_err("refused").to_string();
     assert_eq!(
         refused("age,town,when,ok\n1,a,,\n"),
-        "there is no column 'city'; there is age, town, when, ok\nhint: new.csv needs all columns of the schema"
+        "there is no column 'city'; expected one of: age, town, when, ok\nhint: new.csv needs all columns of the schema"
     );
     assert_eq!(refused("age,city,when,ok\n1,Bern,,\nold,Bern,,\n"), "new.csv:3: column 'age': 'old' is not a number");
     assert_eq!(refused("age,city,when,ok\n1,Bern,,maybe\n"), "new.csv:2: column 'ok': 'maybe' is not true or false");
@@ -562,13 +562,13 @@ proptest! {
         let kinds: BTreeMap<String, Kind> = kinds.filter(|(_, kind)| *kind == Kind::Category).collect();
         for threads in [1, 2, 3, 7] {
             let options = ReadOptions { chunk_bytes, delimiter, kinds: kinds.clone(), ..Default::default() };
-            let read = on_threads(threads, || table::read(&path, &options));
+            let read = on_threads(threads, || read::read(&path, &options));
             prop_assert_eq!(read.as_ref(), Ok(&table), "{}", String::from_utf8_lossy(&data));
             let parts = on_threads(threads, || streamed(&path, &options, &schema, chunk_bytes));
             prop_assert_eq!(parts.as_ref(), Ok(&table));
         }
         let options = ReadOptions { delimiter, kinds, ..Default::default() };
-        let scan = table::scan(&path, &options).expect("scan");
+        let scan = read::scan(&path, &options).expect("scan");
         prop_assert_eq!(scan.schema, schema);
         prop_assert_eq!(scan.summary, table.summary());
     }
@@ -604,14 +604,14 @@ proptest! {
         });
         let folder = Folder::new();
         let path = folder.file("t.csv", &text);
-        let expected = on_threads(1, || table::read(&path, &ReadOptions::default())).expect("a legal file");
+        let expected = on_threads(1, || read::read(&path, &ReadOptions::default())).expect("a legal file");
         prop_assert_eq!(expected.rows(), fields.len() + if misleading { 10_000 } else { 0 });
         for (chunk_bytes, threads) in chunks.into_iter().zip([2, 3, 7]) {
             let chunk_bytes = if misleading { 50 * chunk_bytes } else { chunk_bytes };
             let options = ReadOptions { chunk_bytes, ..Default::default() };
-            let found = on_threads(threads, || table::read(&path, &options));
+            let found = on_threads(threads, || read::read(&path, &options));
             prop_assert_eq!(found.as_ref(), Ok(&expected));
-            let scan = on_threads(threads, || table::scan(&path, &options)).expect("scan");
+            let scan = on_threads(threads, || read::scan(&path, &options)).expect("scan");
             prop_assert_eq!(&scan.schema, &expected.schema());
             prop_assert_eq!(&scan.summary, &expected.summary());
             let parts = streamed(&path, &options, &scan.schema, chunk_bytes);
@@ -634,7 +634,7 @@ proptest! {
             if let Ok(table) = &expected {
                 let folder = Folder::new();
                 let path = folder.file("t.csv", &soup);
-                let scan = table::scan(&path, &options).expect("scan");
+                let scan = read::scan(&path, &options).expect("scan");
                 prop_assert_eq!(&scan.schema, &table.schema());
                 prop_assert_eq!(&scan.summary, &table.summary());
                 let parts = streamed(&path, &options, &scan.schema, chunk_bytes);
@@ -787,7 +787,7 @@ fn parquet_has_every_type() {
     ];
     for (rows_a_group, properties) in manners {
         let path = parquet_file_with(&folder, properties.build(), &columns, 3, rows_a_group);
-        let table = on_threads(rows_a_group, || table::read(&path, &ReadOptions::default())).expect("table");
+        let table = on_threads(rows_a_group, || read::read(&path, &ReadOptions::default())).expect("table");
         use Kind::*;
         let expected =
             [Number, Number, Number, Boolean, Category, Category, Category, Category, Date, DateTime, DateTime, Number];
@@ -823,7 +823,7 @@ fn parquet_has_every_type() {
         for chunk_bytes in [1, 200, 1 << 20] {
             assert_eq!(streamed(&path, &ReadOptions::default(), &table.schema(), chunk_bytes).as_ref(), Ok(&table));
         }
-        let scan = table::scan(&path, &ReadOptions::default()).expect("scan");
+        let scan = read::scan(&path, &ReadOptions::default()).expect("scan");
         assert_eq!((scan.rows, scan.schema, scan.summary), (3, table.schema(), table.summary()));
         let bytes = std::fs::read(&path).expect("bytes");
         assert_eq!(parquet::read_bytes("-", &bytes, &ReadOptions::default()).as_ref(), Ok(&table));
@@ -854,14 +854,14 @@ fn parquet_against_a_schema_from_csv() {
         columns: Some(columns.iter().map(|name| name.to_string()).collect()),
         ..Default::default()
     };
-    let table = table::read(&path, &with(&["city", "zone", "when"])).expect("table");
+    let table = read::read(&path, &with(&["city", "zone", "when"])).expect("table");
     assert_eq!(category(&table, "city").codes, [UNSEEN, 1]);
     assert_eq!(category(&table, "zone").codes, [1, 0]);
     assert_eq!(table.column("when"), Ok(&Column::Date(vec![1.0, 0.0])));
-    let error = table::read(&path, &with(&["age"])).expect_err("not a number").to_string();
+    let error = read::read(&path, &with(&["age"])).expect_err("not a number").to_string();
     assert_eq!(error, format!("{}: column 'age', row 2: 'forty' is not a number", path.display()));
     let unknown = ReadOptions { columns: Some(vec!["citi".into()]), ..Default::default() };
-    let error = table::read(&path, &unknown).expect_err("no column").to_string();
+    let error = read::read(&path, &unknown).expect_err("no column").to_string();
     assert_eq!(error, "there is no column 'citi'; did you mean 'city'?");
 }
 
@@ -877,17 +877,17 @@ fn parquet_refuses_nested_columns_by_name() {
         ("optional int32 hour (TIME(MILLIS,false));", Stored::Int32(vec![Some(1), None])),
     ];
     let path = parquet_file(&folder, &columns, 2, 10);
-    let error = table::read(&path, &ReadOptions::default()).expect_err("nested").to_string();
+    let error = read::read(&path, &ReadOptions::default()).expect_err("nested").to_string();
     assert!(error.contains("column 'tags' has type List"), "{error}");
     assert!(error.contains("hint: leave the column out"), "{error}");
     let options = ReadOptions { columns: Some(vec!["hour".into()]), ..Default::default() };
-    let error = table::read(&path, &options).expect_err("time of day").to_string();
+    let error = read::read(&path, &options).expect_err("time of day").to_string();
     assert!(error.contains("column 'hour' has type Time"), "{error}");
     let options = ReadOptions { columns: Some(vec!["x".into()]), ..Default::default() };
-    let table = table::read(&path, &options).expect("table");
+    let table = read::read(&path, &options).expect("table");
     assert_eq!((table.rows(), numbers(&table, "x")[0]), (2, 1.0));
     let broken = folder.file("broken.parquet", b"PAR1 and nothing else");
-    let error = table::read(&broken, &ReadOptions::default()).expect_err("broken").to_string();
+    let error = read::read(&broken, &ReadOptions::default()).expect_err("broken").to_string();
     assert!(error.contains("not a readable Parquet file"), "{error}");
 }
 
@@ -912,10 +912,10 @@ fn parquet_and_csv_agree() {
     assert_eq!(kinds(&expected), [Kind::Category, Kind::Text, Kind::Number]);
     for threads in [1, 2, 7] {
         let options = ReadOptions::default();
-        assert_eq!(on_threads(threads, || table::read(&path, &options)).as_ref(), Ok(&expected));
+        assert_eq!(on_threads(threads, || read::read(&path, &options)).as_ref(), Ok(&expected));
         let parts = on_threads(threads, || streamed(&path, &options, &expected.schema(), 50_000));
         assert_eq!(parts.as_ref(), Ok(&expected));
-        let scan = on_threads(threads, || table::scan(&path, &options)).expect("scan");
+        let scan = on_threads(threads, || read::scan(&path, &options)).expect("scan");
         assert_eq!((scan.schema, scan.summary), (expected.schema(), expected.summary()));
     }
 }
@@ -941,7 +941,7 @@ fn parquet_nulls_stay_in_their_rows_across_batches_pages_and_groups() {
             .set_data_page_row_count_limit(777)
             .set_write_batch_size(100);
         let path = parquet_file_with(&folder, properties.build(), &columns, rows, 10_001);
-        let table = table::read(&path, &ReadOptions::default()).expect("table");
+        let table = read::read(&path, &ReadOptions::default()).expect("table");
         let (x, s) = (numbers(&table, "x"), category(&table, "s"));
         let Ok(Column::Boolean(b)) = table.column("b") else { panic!("b is boolean") };
         for row in 0..rows {

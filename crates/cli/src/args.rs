@@ -9,15 +9,70 @@ use ermine_app::{Effort, Job, read::ReadOptions, table::Kind};
 use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf, time::Duration};
 
 pub enum Call {
-    Fit { job: Box<Job>, output: Option<PathBuf>, report: Option<PathBuf>, json: bool, threads: Option<usize> },
-    Compare { job: Box<Job>, json: bool, threads: Option<usize> },
-    Explain { model: PathBuf, inputs: Option<Inputs>, about: About, json: bool, threads: Option<usize> },
-    Predict { model: PathBuf, inputs: Inputs, outputs: Option<Vec<Output>>, threads: Option<usize> },
-    Evaluate { model: PathBuf, inputs: Inputs, json: bool, threads: Option<usize> },
-    Summary { model: PathBuf, inputs: Inputs, level: f64, json: bool, threads: Option<usize> },
-    Models { name: Option<String>, json: bool },
-    Inspect { model: PathBuf, json: bool },
+    Fit {
+        job: Box<Job>,
+        output: Option<PathBuf>,
+        report: Option<PathBuf>,
+        force: bool,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Compare {
+        job: Box<Job>,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Explain {
+        model: PathBuf,
+        inputs: Option<Inputs>,
+        about: About,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Predict {
+        model: PathBuf,
+        inputs: Inputs,
+        outputs: Option<Vec<Output>>,
+        threads: Option<usize>,
+    },
+    Evaluate {
+        model: PathBuf,
+        inputs: Inputs,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Summary {
+        model: PathBuf,
+        inputs: Inputs,
+        level: f64,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Models {
+        name: Option<String>,
+        json: bool,
+    },
+    Inspect {
+        model: PathBuf,
+        json: bool,
+    },
     Completions(clap_complete::Shell),
+}
+
+impl Call {
+    /// Whether what goes to stdout is for programs.
+    pub fn writes_data(&self) -> bool {
+        match self {
+            Call::Predict { .. } | Call::Completions(_) => true,
+            Call::Fit { json, .. }
+            | Call::Compare { json, .. }
+            | Call::Explain { json, .. }
+            | Call::Evaluate { json, .. }
+            | Call::Summary { json, .. }
+            | Call::Models { json, .. }
+            | Call::Inspect { json, .. } => *json,
+        }
+    }
 }
 
 /// What is to be explained.
@@ -189,6 +244,12 @@ fn command(model: Option<&str>) -> Command {
             .value_parser(value_parser!(PathBuf))
             .help("Write an HTML report with charts to this file; it works offline")
     };
+    let force = || {
+        Arg::new("force")
+            .long("force")
+            .action(ArgAction::SetTrue)
+            .help("Overwrite what is there, even if it is not a model or a report")
+    };
     let with_models = |command: Command| {
         command.next_help_heading("Comparison").args([
             Arg::new("effort")
@@ -242,6 +303,7 @@ fn command(model: Option<&str>) -> Command {
                 .help("Model, see 'ermine models' [default: the best of all that make sense]"),
             output(),
             report(),
+            force(),
             json(),
             seed(),
             threads(),
@@ -269,6 +331,7 @@ fn command(model: Option<&str>) -> Command {
                 .help("Number of candidates to draw"),
             output(),
             report(),
+            force(),
             json(),
             seed(),
             threads(),
@@ -516,7 +579,8 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     }
     let report = file("report");
     job.insight = report.is_some();
-    Ok(Call::Fit { job: Box::new(job), output: file("output"), report, json, threads })
+    let force = matches.get_flag("force");
+    Ok(Call::Fit { job: Box::new(job), output: file("output"), report, force, json, threads })
 }
 
 /// A value as it was typed; a list may come without its brackets.

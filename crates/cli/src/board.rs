@@ -1,8 +1,8 @@
 //! How comparisons and explanations look.
 
 use crate::{
-    show::{number, thousands},
-    terminal::{BOLD, FAINT, GOOD, HEADING},
+    show::{self, number, thousands, with_margin},
+    terminal::{BOLD, FAINT, GOOD, HEADING, name, names},
 };
 use ermine_app::{
     Report,
@@ -14,6 +14,9 @@ use std::io::{self, Write};
 /// Models in the order of their score, with intervals.
 pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io::Result<()> {
     let judged: Vec<&Standing> = found.standings.iter().filter(|standing| standing.mean.is_some()).collect();
+    if judged.is_empty() {
+        return Ok(());
+    }
     let shown = &judged[..judged.len().min(most)];
     let width = shown.iter().map(|standing| standing.model.len()).max().unwrap_or(0);
     writeln!(
@@ -24,7 +27,7 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
     )?;
     for (place, standing) in shown.iter().enumerate() {
         let (mean, margin) = (standing.mean.unwrap_or(f64::NAN), standing.margin.unwrap_or(f64::NAN));
-        let score = format!("{} ± {}", number(mean), number(margin));
+        let score = with_margin(mean, margin);
         let params: Vec<String> =
             standing.params.iter().map(|(name, value)| format!("{name}={}", short(value))).collect();
         let mut remarks: Vec<String> = Vec::new();
@@ -62,7 +65,7 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
 /// Digits enough to recognise a parameter.
 fn short(value: &str) -> String {
     match value.parse::<f64>() {
-        Ok(number) if number.fract() != 0.0 => crate::show::number(number),
+        Ok(number) if number.fract() != 0.0 => show::number(number),
         _ => value.into(),
     }
 }
@@ -71,12 +74,12 @@ fn short(value: &str) -> String {
 pub fn importance(out: &mut impl Write, weights: &[Weight], metric: &str, most: usize) -> io::Result<()> {
     let shown = &weights[..weights.len().min(most)];
     let Some(largest) = shown.first().map(|weight| weight.fall).filter(|fall| *fall > 0.0) else { return Ok(()) };
-    let width = shown.iter().map(|weight| weight.name.chars().count()).max().unwrap_or(0);
+    let width = shown.iter().map(|weight| name(&weight.name).chars().count()).max().unwrap_or(0);
     writeln!(out, "{HEADING}drivers{HEADING:#} {FAINT}{:width$}  drop in {metric} when shuffled{FAINT:#}", "")?;
     for weight in shown {
         let length = ((weight.fall / largest) * 24.0).round().max(0.0) as usize;
-        let amount = format!("{} ± {}", number(weight.fall), number(2.0 * weight.error));
-        writeln!(out, "        {:width$}  {amount:>20}  {GOOD}{}{GOOD:#}", weight.name, "━".repeat(length))?;
+        let amount = with_margin(weight.fall, 2.0 * weight.error);
+        writeln!(out, "        {:width$}  {amount:>20}  {GOOD}{}{GOOD:#}", name(&weight.name), "━".repeat(length))?;
     }
     if weights.len() > shown.len() {
         writeln!(out, "        {FAINT}and {} more{FAINT:#}", weights.len() - shown.len())?;
@@ -87,10 +90,7 @@ pub fn importance(out: &mut impl Write, weights: &[Weight], metric: &str, most: 
 pub fn comparison(out: &mut impl Write, found: &Comparison, notes: &[String]) -> io::Result<()> {
     leaderboard(out, found, usize::MAX)?;
     writeln!(out, "        {}", found.verdict())?;
-    for (i, note) in notes.iter().enumerate() {
-        let head = if i == 0 { format!("{HEADING}note{HEADING:#}    ") } else { "        ".into() };
-        writeln!(out, "{head}{note}")?;
-    }
+    show::notes(out, notes)?;
     if !found.left_out.is_empty() {
         let names: Vec<&str> = found.left_out.iter().map(|(name, _)| name.as_str()).collect();
         writeln!(out, "        {FAINT}not tried: {}{FAINT:#}", names.join(", "))?;
@@ -99,7 +99,7 @@ pub fn comparison(out: &mut impl Write, found: &Comparison, notes: &[String]) ->
         writeln!(out, "        {FAINT}left out at this effort: {}{FAINT:#}", found.skipped.join("; "))?;
     }
     if !found.cuts.is_empty() {
-        writeln!(out, "        the time limit left out: {}", found.cuts.join("; "))?;
+        writeln!(out, "        not finished within the budget: {}", found.cuts.join("; "))?;
     }
     writeln!(out, "{FAINT}{:.2} s{FAINT:#}", found.seconds)
 }
@@ -107,19 +107,25 @@ pub fn comparison(out: &mut impl Write, found: &Comparison, notes: &[String]) ->
 /// One row: the mean prediction, what each column adds, the prediction.
 pub fn row(out: &mut impl Write, why: &RowExplanation) -> io::Result<()> {
     let shown = &why.parts[..why.parts.len().min(12)];
-    let name = |(name, value, _): &(String, String, f64)| {
-        let value: String = value.chars().take(40).collect();
-        if value.is_empty() { format!("{name} missing") } else { format!("{name} = {value}") }
+    let said = |(column, value, _): &(String, String, f64)| {
+        let (column, value) = (name(column), name(value));
+        if value.is_empty() { format!("{column} missing") } else { format!("{column} = {value}") }
     };
-    let width = shown.iter().map(|part| name(part).chars().count()).max().unwrap_or(0).max(16);
+    let width = shown.iter().map(|part| said(part).chars().count()).max().unwrap_or(0).max(16);
     let largest = shown.iter().map(|part| part.2.abs()).fold(0.0, f64::max);
-    writeln!(out, "{HEADING}row {}{HEADING:#}   {BOLD}{} {}{BOLD:#}", why.row + 1, why.of, number(why.prediction))?;
-    writeln!(out, "        {:width$}  {:>12}", "mean of all rows", number(why.base))?;
+    writeln!(
+        out,
+        "{HEADING}row {}{HEADING:#}   {BOLD}{} {}{BOLD:#}",
+        why.row + 1,
+        name(&why.of),
+        number(why.prediction)
+    )?;
+    writeln!(out, "        {:width$}  {:>12}", "mean prediction", number(why.base))?;
     for part in shown {
         let length = if largest > 0.0 { (part.2.abs() / largest * 24.0).round() as usize } else { 0 };
         let sign = if part.2 >= 0.0 { "+" } else { "-" };
         let amount = format!("{sign} {}", number(part.2.abs()));
-        writeln!(out, "        {:width$}  {amount:>12}  {GOOD}{}{GOOD:#}", name(part), "━".repeat(length))?;
+        writeln!(out, "        {:width$}  {amount:>12}  {GOOD}{}{GOOD:#}", said(part), "━".repeat(length))?;
     }
     let rest: f64 = why.parts[shown.len()..].iter().map(|part| part.2).sum();
     if why.parts.len() > shown.len() {
@@ -133,7 +139,7 @@ pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io:
     let parts = &found.parts;
     writeln!(
         out,
-        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on samples of {} rows, judged on {} others{FAINT:#}",
+        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on bootstrap samples of {} rows, scored on {} others{FAINT:#}",
         number(parts.error),
         found.of,
         found.refits,
@@ -154,13 +160,13 @@ pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io:
     if classes {
         writeln!(
             out,
-            "        {FAINT}a refit differs from the majority on {:.1} % of the rows; where the majority is wrong that helps{FAINT:#}",
+            "        {FAINT}a refit disagrees with the majority on {:.1} % of the rows, which helps where the majority is wrong{FAINT:#}",
             100.0 * parts.variance
         )?;
     } else {
         writeln!(
             out,
-            "        {FAINT}noise is estimated from pairs of nearest rows: an upper bound, and what it takes from the bias may be bias{FAINT:#}"
+            "        {FAINT}noise is estimated from pairs of nearest neighbours: an upper bound that may include some bias{FAINT:#}"
         )?;
     }
     writeln!(out, "        {}", found.verdict)
@@ -171,15 +177,19 @@ pub fn dependence(out: &mut impl Write, curves: &[Dependence], classes: &[String
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     for curve in curves {
         let (Some(first), Some(last)) = (curve.labels.first(), curve.labels.last()) else { continue };
-        let range = if curve.category { curve.labels.join(", ") } else { format!("{first} to {last}") };
-        writeln!(out, "{HEADING}along{HEADING:#}   {BOLD}{}{BOLD:#} {FAINT}{range}{FAINT:#}", curve.name)?;
+        let range = if curve.category { names(&curve.labels).join(", ") } else { format!("{first} to {last}") };
+        writeln!(out, "{HEADING}along{HEADING:#}   {BOLD}{}{BOLD:#} {FAINT}{range}{FAINT:#}", name(&curve.name))?;
         for (c, means) in curve.means.iter().enumerate() {
             let (low, high) = means.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), m| (a.min(*m), b.max(*m)));
             let block =
                 |mean: &f64| BLOCKS[if high > low { ((mean - low) / (high - low) * 7.0).round() as usize } else { 0 }];
-            let name = if curve.means.len() > 1 { classes.get(c).map_or("", String::as_str) } else { "" };
+            let class = if curve.means.len() > 1 {
+                classes.get(c).map_or(String::new(), |class| name(class))
+            } else {
+                String::new()
+            };
             let line: String = means.iter().map(block).collect();
-            writeln!(out, "        {line}  {} to {} {name}", number(low), number(high))?;
+            writeln!(out, "        {line}  {} to {} {class}", number(low), number(high))?;
         }
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! `ermine explain`: what a model has learnt, what drives it on a table, why it says what it says of a row, and what its error is made of.
+//! `ermine explain`: what a model has learned, what drives it on a table, how it comes to the prediction of one row, and
+//! what its error is made of.
 
 use crate::{
     Failure,
@@ -32,7 +33,7 @@ pub fn explain(
     };
     let task = fitted.task()?;
     if !task.is_supervised() {
-        return Err(Error::Unsupported(format!("{} predicts no column to explain", fitted.header.model)).into());
+        return Err(Error::Unsupported(format!("{} has no target to explain", fitted.header.model)).into());
     }
     // Without the target a row can still be explained.
     let with_target = raw_rows(&fitted, inputs, true);
@@ -79,7 +80,7 @@ pub fn explain(
         if !judged {
             let target = fitted.header.target.as_ref().map_or("", |target| &target.name);
             return Err(
-                Error::Data(format!("the table has no column '{target}', so there is no error to split")).into()
+                Error::Data(format!("the table has no column '{target}', so there is no error to decompose")).into()
             );
         }
         let progress = terminal::Progress::new(true);
@@ -107,7 +108,7 @@ pub fn explain(
         writeln!(
             out,
             "the table has no column '{}': nothing was scored",
-            fitted.header.target.map_or(String::new(), |t| t.name)
+            fitted.header.target.map_or(String::new(), |target| terminal::name(&target.name))
         )?;
     }
     Ok(())

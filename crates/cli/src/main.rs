@@ -15,15 +15,18 @@ use ermine_app::{
     read::{self, ReadOptions},
     report::html,
     rows::{Encoded, Frame, Rows},
+    store::writer::{Content, Output as Place},
     table,
 };
 use std::{
     io::{self, Write},
+    path::Path,
     process::ExitCode,
 };
 use workers::Workers;
 
 fn main() -> ExitCode {
+    terminal::tidy_on_signals();
     let workers = match Workers::start() {
         Ok(workers) => workers,
         Err(error) => return complain(&error),
@@ -86,54 +89,58 @@ impl From<io::Error> for Failure {
 }
 
 fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
-    if workers.count() > 1 && !matches!(call, Call::Fit { .. }) {
-        return Err(Error::Unsupported("several workers fit one model; everything else is for one process".into())
+    if workers.count() > 1 && !matches!(call, Call::Fit { .. } | Call::Compare { .. }) {
+        return Err(Error::Unsupported("only fit, tune and compare run on several workers".into())
             .hint("start it without mpirun")
             .into());
     }
-    let mut out = io::BufWriter::new(anstream::stdout().lock());
+    let mut out = terminal::Out::new(call.writes_data());
     match call {
-        Call::Fit { job, output, report: page, json, threads } => {
+        Call::Fit { job, output, report: page, force, json, threads } => {
             let progress = terminal::Progress::new(workers.rank() == 0);
             let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
             let fit = |ctx: Ctx| {
                 // Better to hear it now than after an hour.
+                let mut places = (None, None);
                 if workers.rank() == 0 {
-                    output.iter().chain(&page).try_for_each(|path| check_writable(path))?;
+                    places = places_of(&job, output.as_deref(), page.as_deref(), force)?;
                 }
-                job.run(&ctx)
+                Ok((job.run(&ctx)?, places))
             };
             let outcome = workers.together(ctx, fit);
             progress.finish();
-            let (fitted, report) = outcome?;
+            let ((fitted, report), (output, page)) = outcome?;
             if workers.rank() > 0 {
                 return Ok(());
             }
             if let Some(talk) = workers.talk() {
                 terminal::say(&talk);
             }
-            let saved = output.clone();
-            if let Some(path) = &saved {
-                file::save(&fitted, path)?;
+            if let Some(place) = &output {
+                file::save(&fitted, place)?;
             }
-            if let Some(path) = &page {
+            if let Some(place) = &page {
                 let command: Vec<String> = std::env::args().collect();
-                file::write_whole(path, html::page(&report, &command).as_bytes())?;
+                place.write(html::page(&report, &command).as_bytes())?;
             }
             if json {
                 serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
                 writeln!(out)?;
             } else {
-                show::report(&mut out, &report, saved.as_deref())?;
+                show::report(&mut out, &report, output.as_ref().map(Place::path))?;
             }
         }
         Call::Compare { job, json, threads } => {
-            let progress = terminal::Progress::new(true);
+            let progress = terminal::Progress::new(workers.rank() == 0);
+            let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = job.compare(&ctx);
+            let outcome = workers.together(ctx, |ctx| job.compare(&ctx));
             progress.finish();
             let (found, notes) = outcome?;
+            if workers.rank() > 0 {
+                return Ok(());
+            }
             if json {
                 let all = serde_json::json!({ "comparison": found, "notes": notes });
                 serde_json::to_writer_pretty(&mut out, &all).map_err(io::Error::from)?;
@@ -159,12 +166,21 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_writable(path: &std::path::Path) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(".".as_ref());
-    if folder.is_dir() {
-        return Ok(());
-    }
-    Err(Error::io(path, "write", &io::Error::new(io::ErrorKind::NotFound, "there is no such folder")))
+/// Where the model and the report go, once it is clear that they can.
+fn places_of(
+    job: &ermine_app::Job,
+    model: Option<&Path>,
+    report: Option<&Path>,
+    force: bool,
+) -> Result<(Option<Place>, Option<Place>)> {
+    let inputs = job.inputs()?;
+    let open = |path, content, force| Place::open(path, content, force, &inputs);
+    let model = model.map(|path| open(path, Content::Model, force)).transpose()?;
+    let report = report.map(|path| open(path, Content::Report, force)).transpose()?;
+    // Opened again when the run begins to keep its state.
+    let checkpoint = job.checkpoint.as_deref().map(|path| open(path, Content::Checkpoint, false)).transpose()?;
+    Place::check_apart(model.iter().chain(&report).chain(&checkpoint))?;
+    Ok((model, report))
 }
 
 /// The file's rows as the model takes them. Says what it did not know.
@@ -172,7 +188,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
     let mut schema = fitted.header.schema.clone();
     if with_target {
         let target = fitted.header.target.as_ref();
-        let target = target.ok_or_else(|| Error::Unsupported(format!("{} predicts no column", fitted.header.model)))?;
+        let target = target.ok_or_else(|| Error::Unsupported(format!("{} has no target", fitted.header.model)))?;
         let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
         schema.columns.push(table::Field { name: target.name.clone(), kind: target.kind, levels: levels.into() });
     }
@@ -182,7 +198,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
     for (column, rows) in &frame.unseen {
         let rows = if *rows == 1 { "1 row has".into() } else { format!("{rows} rows have") };
         terminal::warn(&format!(
-            "column '{column}': {rows} a category that the model has never seen; it counts as none"
+            "column '{column}': {rows} a category that the model has not seen; it is treated as unknown"
         ));
     }
     Ok((table, frame))
@@ -190,7 +206,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
 
 fn predict(
     out: &mut impl Write,
-    model: &std::path::Path,
+    model: &Path,
     inputs: &Inputs,
     outputs: Option<Vec<Output>>,
     threads: Option<usize>,
@@ -219,7 +235,7 @@ fn predict(
 fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
     let task = fitted.task()?;
     if !task.is_supervised() {
-        return Err(Error::Unsupported(format!("{} has no target to be measured against", fitted.header.model)));
+        return Err(Error::Unsupported(format!("{} has no target to evaluate against", fitted.header.model)));
     }
     let (table, frame) = raw_rows(fitted, inputs, true)?;
     let target = fitted.header.target.as_ref().expect("a supervised model has a target");
@@ -234,7 +250,7 @@ fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
     }
     if known.len() < table.rows() {
         let left_out = table.rows() - known.len();
-        terminal::warn(&format!("{left_out} rows have no known value of '{}' and are left out", target.name));
+        terminal::warn(&format!("{left_out} rows without a value of '{}' are left out", target.name));
     }
     let features = fitted.header.features();
     let rows = Rows { x: frame.x, features, target: Some(truth), weights: None, texts: frame.texts, one_unit: false };
@@ -243,7 +259,7 @@ fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
 
 fn evaluate(
     out: &mut impl Write,
-    model: &std::path::Path,
+    model: &Path,
     inputs: &Inputs,
     json: bool,
     threads: Option<usize>,
@@ -263,7 +279,7 @@ fn evaluate(
 
 fn summary(
     out: &mut impl Write,
-    model: &std::path::Path,
+    model: &Path,
     inputs: &Inputs,
     level: f64,
     json: bool,
@@ -274,14 +290,14 @@ fn summary(
     let rows = known_rows(&fitted, inputs)?;
     if rows.len() != fitted.header.rows {
         let counts = format!("{} rows here, but the model was fitted on {}", rows.len(), fitted.header.rows);
-        return Err(Error::Data(format!("{counts}: a summary is about the rows of the fit")).into());
+        return Err(Error::Data(format!("{counts}: a summary needs the rows of the fit")).into());
     }
     let found = fitted.inference(&ctx, &rows, level)?;
     if json {
         serde_json::to_writer_pretty(&mut *out, &found).map_err(io::Error::from)?;
         writeln!(out)?;
     } else {
-        write!(out, "{}", found.table(&fitted.prepared_names()))?;
+        write!(out, "{}", found.table(&terminal::names(&fitted.prepared_names())))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! How things look: reports, lists, predictions.
 
-use crate::terminal::{BOLD, FAINT, GOOD, HEADING};
+use crate::terminal::{BOLD, FAINT, GOOD, HEADING, name, names};
 use ermine::{Array, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, X, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
@@ -20,7 +20,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     let from_disk = if data.from_disk { ", read from disk in blocks" } else { "" };
     writeln!(
         out,
-        "{HEADING}data{HEADING:#}    {}: {} rows, {} columns to learn from{from_disk}",
+        "{HEADING}data{HEADING:#}    {}: {} rows, {} features{from_disk}",
         data.path,
         thousands(data.rows),
         data.features
@@ -28,7 +28,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     let missing: usize = data.columns.iter().map(|column| column.missing).sum();
     if missing > 0 {
         let columns = data.columns.iter().filter(|column| column.missing > 0).count();
-        writeln!(out, "        {} values are missing, in {columns} columns", thousands(missing))?;
+        writeln!(out, "        {} missing values in {columns} columns", thousands(missing))?;
     }
     // Many columns for one reason, as the borders of images, are one line.
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -41,11 +41,12 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     for (reason, columns) in reasons {
         match columns[..] {
             [first, .., last] if columns.len() > 5 => {
-                writeln!(out, "        {} columns are left out, from '{first}' to '{last}': {reason}", columns.len())?
+                let (first, last, count) = (name(first), name(last), columns.len());
+                writeln!(out, "        {count} columns are left out, from '{first}' to '{last}': {reason}")?
             }
             _ => {
                 for column in columns {
-                    writeln!(out, "        column '{column}' is left out: {reason}")?;
+                    writeln!(out, "        column '{}' is left out: {reason}", name(column))?;
                 }
             }
         }
@@ -53,8 +54,8 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     let params: Vec<String> = report.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
     let of = match &report.target {
-        Some(target) if report.classes.is_empty() => format!(" of {target}"),
-        Some(target) => format!(" of {target} ({} classes)", report.classes.len()),
+        Some(target) if report.classes.is_empty() => format!(" of {}", name(target)),
+        Some(target) => format!(" of {} ({} classes)", name(target), report.classes.len()),
         None => String::new(),
     };
     writeln!(out, "{HEADING}model{HEADING:#}   {BOLD}{}{params}{BOLD:#}, {}{of}", report.model, report.task)?;
@@ -84,10 +85,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
         writeln!(out, "{HEADING}rows{HEADING:#}    {}", curve.verdict)?;
     }
     writeln!(out, "{HEADING}fit{HEADING:#}     {}", report.log)?;
-    for (i, note) in report.notes.iter().enumerate() {
-        let head = if i == 0 { format!("{HEADING}note{HEADING:#}    ") } else { "        ".into() };
-        writeln!(out, "{head}{note}")?;
-    }
+    notes(out, &report.notes)?;
     match saved {
         Some(path) => writeln!(
             out,
@@ -100,7 +98,18 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     writeln!(out, "{FAINT}{:.2} s{FAINT:#}", report.seconds)
 }
 
-/// One line a metric: held-out score, cross-validation, and what guessing gives.
+/// What to worry about. A note may quote names, and names may be long.
+pub fn notes(out: &mut impl Write, notes: &[String]) -> io::Result<()> {
+    for (i, note) in notes.iter().enumerate() {
+        let head = if i == 0 { format!("{HEADING}note{HEADING:#}    ") } else { "        ".into() };
+        let cut: String = note.chars().map(|c| if c == '\n' { ' ' } else { c }).take(600).collect();
+        let more = if cut.len() < note.len() { "…" } else { "" };
+        writeln!(out, "{head}{cut}{more}")?;
+    }
+    Ok(())
+}
+
+/// One line a metric: held-out score, cross-validation, and the baseline.
 fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let names: Vec<&str> = match (&report.test, &report.folds) {
         (Some(test), _) => test.iter().map(|(name, _)| *name).collect(),
@@ -119,7 +128,7 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         titles += &format!("  {:>20}", format!("{}-fold mean ± sd", folds.folds));
     }
     if report.baseline.is_some() {
-        titles += &format!("  {:>10}", "guessing");
+        titles += &format!("  {:>10}", "baseline");
     }
     writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}{titles}{FAINT:#}")?;
     for (m, name) in names.iter().enumerate() {
@@ -136,7 +145,7 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         }
         if let Some(folds) = &report.folds {
             let (_, mean, spread) = folds.scores[m];
-            write!(out, "  {:>20}", format!("{} ± {}", number(mean), number(spread)))?;
+            write!(out, "  {:>20}", with_margin(mean, spread))?;
         }
         if let Some(baseline) = &report.baseline {
             let text = baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| number(*value));
@@ -148,7 +157,7 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let (test, train) = (thousands(rows), thousands(report.data.train_rows));
         writeln!(
             out,
-            "        {FAINT}test: {test} rows never seen in fitting; {} on the other {train}{FAINT:#}",
+            "        {FAINT}test: {test} held-out rows; {} on the other {train}{FAINT:#}",
             if report.comparison.is_some() { "models compared" } else { "cross-validation" }
         )?;
     }
@@ -159,6 +168,7 @@ fn confusion_table(out: &mut impl Write, confusion: &[Vec<f64>], classes: &[Stri
     let cells: Vec<Vec<String>> =
         confusion.iter().map(|row| row.iter().map(|cell| thousands(*cell as usize)).collect()).collect();
     let width = |text: &str| text.chars().count();
+    let classes = &names(classes);
     let name_width = classes.iter().map(|name| width(name)).max().unwrap_or(0).min(24);
     let widths: Vec<usize> = (0..classes.len())
         .map(|j| cells.iter().map(|row| row[j].len()).max().unwrap_or(1).max(width(&classes[j]).min(12)))
@@ -188,18 +198,19 @@ fn drivers(out: &mut impl Write, report: &Report) -> io::Result<()> {
     if shown.is_empty() {
         return Ok(());
     }
-    let width = shown.iter().map(|driver| driver.name.chars().count()).max().unwrap_or(0);
+    let width = shown.iter().map(|driver| name(&driver.name).chars().count()).max().unwrap_or(0);
     let columns = shown[0].weights.len();
     let titled = columns > 1 && columns == report.classes.len() && columns <= 8;
     let titles: String = match titled {
         true => {
-            report.classes.iter().map(|name| format!("  {:>12}", name.chars().take(12).collect::<String>())).collect()
+            let cut = |class: &String| format!("  {:>12}", name(class).chars().take(12).collect::<String>());
+            report.classes.iter().map(cut).collect()
         }
         false => String::new(),
     };
     writeln!(out, "{HEADING}weights{HEADING:#} {FAINT}{:width$}{titles}{FAINT:#}", "")?;
     for driver in shown {
-        write!(out, "        {:width$}", driver.name)?;
+        write!(out, "        {:width$}", name(&driver.name))?;
         for weight in driver.weights.iter().take(8) {
             write!(out, "  {:>12}", number(*weight))?;
         }
@@ -260,21 +271,21 @@ pub fn model(out: &mut impl Write, entry: &Entry, json: bool) -> io::Result<()> 
     writeln!(out, "{}\n", entry.doc.split_whitespace().collect::<Vec<_>>().join(" "))?;
     writeln!(out, "{HEADING}objective{HEADING:#}  {}", entry.info.objective)?;
     let rows = match entry.info.passes {
-        Passes::One => "one pass over the rows; any size, from disk if need be".into(),
-        Passes::Many => "passes over the rows until it converges; any size, from disk if need be".into(),
-        Passes::Shares(reason) => format!("all rows in memory, of one worker or of several: {reason}"),
+        Passes::One => "one pass over the rows; tables larger than memory are read from disk".into(),
+        Passes::Many => "several passes over the rows; tables larger than memory are read from disk".into(),
+        Passes::Shares(reason) => format!("all rows in memory, on one worker or shared by several: {reason}"),
         Passes::Memory(reason) => format!("all rows in memory: {reason}"),
     };
     writeln!(out, "{HEADING}rows{HEADING:#}       {rows}")?;
     let takes = [
         (entry.info.sparse, "sparse rows"),
         (entry.info.missing, "missing values"),
-        (entry.info.categories, "categories as they are"),
+        (entry.info.categories, "categories"),
         (entry.info.weights, "weights"),
         (entry.info.multi_target, "several targets"),
     ];
     let takes: Vec<&str> = takes.iter().filter(|(takes, _)| *takes).map(|(_, what)| *what).collect();
-    writeln!(out, "{HEADING}takes{HEADING:#}      {}", takes.join(", "))?;
+    writeln!(out, "{HEADING}supports{HEADING:#}   {}", takes.join(", "))?;
     let params = (entry.params)();
     if !params.is_empty() {
         writeln!(out, "{HEADING}parameters{HEADING:#}")?;
@@ -307,10 +318,10 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
     if let Some(target) = &header.target {
         let classes = match target.classes.len() {
             0 => String::new(),
-            n if n <= 12 => format!(": {}", target.classes.join(", ")),
+            n if n <= 12 => format!(": {}", names(&target.classes).join(", ")),
             n => format!(": {n} classes"),
         };
-        writeln!(out, "{HEADING}predicts{HEADING:#}  {} ({}){classes}", target.name, target.kind)?;
+        writeln!(out, "{HEADING}predicts{HEADING:#}  {} ({}){classes}", name(&target.name), target.kind)?;
     }
     writeln!(
         out,
@@ -321,19 +332,22 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
     for field in &header.schema.columns {
         let levels = match field.levels.len() {
             0 => String::new(),
-            n if n <= 8 => format!(": {}", field.levels.join(", ")),
+            n if n <= 8 => format!(": {}", names(field.levels.iter()).join(", ")),
             n => format!(": {n} levels"),
         };
-        writeln!(out, "          {} ({}){levels}", field.name, field.kind)?;
+        writeln!(out, "          {} ({}){levels}", name(&field.name), field.kind)?;
     }
     for (part, scores) in &header.scores {
-        let scores: Vec<String> = scores.iter().map(|(name, value)| format!("{name} {}", number(*value))).collect();
+        let score = |(metric, value): (&String, &Option<f64>)| {
+            format!("{} {}", name(metric), value.map_or("undefined".into(), number))
+        };
+        let (part, scores) = (name(part), scores.iter().map(score).collect::<Vec<_>>());
         writeln!(out, "{HEADING}{part}{HEADING:#}  {}", scores.join(", "))?;
     }
     writeln!(out, "{HEADING}fit{HEADING:#}       {}", fitted.log)?;
-    let names = fitted.prepared_names();
+    let (columns, classes) = (names(&fitted.prepared_names()), names(fitted.classes()));
     for (name, array) in fitted.model.attributes() {
-        attribute(out, name, &array, &names)?;
+        attribute(out, name, &array, &columns, &classes)?;
     }
     writeln!(
         out,
@@ -342,17 +356,59 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
     )
 }
 
-/// Arrays with one value for each column are shown beside the names; others as they are, cut short.
-fn attribute(out: &mut impl Write, name: &str, array: &Array, names: &[String]) -> io::Result<()> {
+/// Attributes whose last axis is the columns, or the classes. An array is not known by its length: there may be as many classes as columns.
+const BY_COLUMN: &[&str] = &[
+    "coef_",
+    "feature_importances_",
+    "components_",
+    "cluster_centers_",
+    "means_",
+    "mean_",
+    "var_",
+    "scale_",
+    "theta_",
+    "xbar_",
+    "center_",
+    "min_",
+    "data_min_",
+    "data_max_",
+    "data_range_",
+    "max_abs_",
+    "statistics_",
+    "lambdas_",
+    "feature_log_prob_",
+    "feature_count_",
+    "feature_all_",
+    "n_categories_",
+    "n_bins_",
+    "scores_",
+    "pvalues_",
+    "ranking_",
+];
+const BY_CLASS: &[&str] = &["class_count_", "class_prior_", "class_log_prior_", "priors_", "n_support_", "intercept_"];
+
+/// Arrays with one value for each column or class are shown beside the names; others as they are, cut short.
+fn attribute(
+    out: &mut impl Write,
+    name: &str,
+    array: &Array,
+    columns: &[String],
+    classes: &[String],
+) -> io::Result<()> {
+    let names = match name {
+        name if BY_COLUMN.contains(&name) => columns,
+        name if BY_CLASS.contains(&name) && classes.len() > 1 => classes,
+        _ => &[],
+    };
     let texts: Vec<String> = match &array.values {
         Numbers::Float(values) => values.iter().map(|value| number(*value)).collect(),
         Numbers::Int(values) => values.iter().map(i64::to_string).collect(),
-        Numbers::Text(values) => values.clone(),
+        Numbers::Text(values) => crate::terminal::names(values),
         Numbers::List(arrays) => {
             return arrays
                 .iter()
                 .enumerate()
-                .try_for_each(|(i, array)| attribute(out, &format!("{name}[{i}]"), array, &[]));
+                .try_for_each(|(i, array)| attribute(out, &format!("{name}[{i}]"), array, &[], &[]));
         }
     };
     let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
@@ -363,8 +419,13 @@ fn attribute(out: &mut impl Write, name: &str, array: &Array, names: &[String]) 
         let shape = if shape.is_empty() { String::new() } else { format!(" {FAINT}({}){FAINT:#}", shape.join(" x ")) };
         return writeln!(out, "{HEADING}{name}{HEADING:#}{shape}  {shown}{more}");
     }
-    writeln!(out, "{HEADING}{name}{HEADING:#}")?;
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    // A row for each class has its class above it.
+    let titled = names.len() == columns.len() && classes.len() > 1 && array.shape == [classes.len(), columns.len()];
+    let title = |class: &String| format!("  {:>12}", class.chars().take(12).collect::<String>());
+    let titles: String = if titled { classes.iter().map(title).collect() } else { String::new() };
+    let pad = if titled { (width + 2).saturating_sub(name.chars().count()) } else { 0 };
+    writeln!(out, "{HEADING}{name}{HEADING:#}{:pad$}{FAINT}{titles}{FAINT:#}", "")?;
     for (j, column) in names.iter().enumerate() {
         let row: String = texts.iter().skip(j).step_by(names.len()).map(|text| format!("  {text:>12}")).collect();
         writeln!(out, "  {column:width$}{row}")?;
@@ -441,7 +502,7 @@ pub fn evaluation(
     }
 }
 
-/// Four significant digits, without a tail of zeros or an exponent where none is needed.
+/// Three digits as people print them, without an exponent where none is needed.
 pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
@@ -451,10 +512,24 @@ pub fn number(value: f64) -> String {
     }
     let size = value.abs().log10().floor();
     if !(-4.0..7.0).contains(&size) {
-        return format!("{value:.3e}");
+        return format!("{value:.2e}");
     }
-    let decimals = (3.0 - size).clamp(0.0, 8.0) as usize;
-    format!("{value:.decimals$}")
+    format!("{value:.*}", decimals(value))
+}
+
+/// Digits behind the point that leave three in all.
+fn decimals(value: f64) -> usize {
+    if value == 0.0 { 3 } else { (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize }
+}
+
+/// A value and its margin with the same digits behind the point: 0.993 ± 0.012.
+pub fn with_margin(value: f64, margin: f64) -> String {
+    let larger = value.abs().max(margin.abs());
+    if !larger.is_finite() || !(1e-4..1e7).contains(&larger) {
+        return format!("{} ± {}", number(value), number(margin));
+    }
+    let decimals = decimals(larger);
+    format!("{value:.decimals$} ± {margin:.decimals$}")
 }
 
 /// 1234567 as 1,234,567.

@@ -1,40 +1,135 @@
-//! Talk: colours, complaints, the progress bar. All of it on stderr, and plain when stderr is not a terminal.
+//! What a person reads: colours, complaints, the progress bar; plain where there is no terminal.
+//!
+//! Names come from files that somebody else wrote, and a terminal obeys what it is sent. So text passes through [`styled`] on its way
+//! out, where nothing moves the cursor, renames the window or turns the writing round but what is written here; [`name`] also makes
+//! names short enough for a table. Data (JSON, predictions) goes out as it is.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::{AnsiColor, Reset, Style};
 use ermine::{Ctx, core::ctx};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
-    io::Write,
+    fmt,
+    io::{self, Write},
     sync::atomic::{AtomicUsize, Ordering},
     time::Instant,
 };
 
-pub const BOLD: Style = Style::new().bold();
-pub const FAINT: Style = Style::new().dimmed();
-pub const GOOD: Style = AnsiColor::Green.on_default();
-pub const HEADING: Style = AnsiColor::Cyan.on_default().bold();
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+/// A style, as one character that no text has (Unicode sets U+FDD0 to U+FDEF aside for this); `{BOLD}` begins it, `{BOLD:#}` ends it.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Ink(char);
 
-/// `error: ...`, with hints on lines of their own. Nothing is left to do if stderr is closed.
+pub const BOLD: Ink = Ink('\u{fdd0}');
+pub const FAINT: Ink = Ink('\u{fdd1}');
+pub const GOOD: Ink = Ink('\u{fdd2}');
+pub const HEADING: Ink = Ink('\u{fdd3}');
+const ERROR: Ink = Ink('\u{fdd4}');
+const WARNING: Ink = Ink('\u{fdd5}');
+const END: char = '\u{fdd6}';
+
+const STYLES: [(Ink, Style); 6] = [
+    (BOLD, Style::new().bold()),
+    (FAINT, Style::new().dimmed()),
+    (GOOD, AnsiColor::Green.on_default()),
+    (HEADING, AnsiColor::Cyan.on_default().bold()),
+    (ERROR, AnsiColor::Red.on_default().bold()),
+    (WARNING, AnsiColor::Yellow.on_default().bold()),
+];
+
+impl fmt::Display for Ink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", if f.alternate() { END } else { self.0 })
+    }
+}
+
+/// Characters that a terminal obeys, or that turn the order of others round.
+fn is_command(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
+}
+
+/// Text as a terminal may have it: styles as its codes, every other command spelt out.
+fn styled(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match STYLES.iter().find(|(ink, _)| ink.0 == c) {
+            Some((_, style)) => out += &style.render().to_string(),
+            None if c == END => out += &Reset.render().to_string(),
+            None if is_command(c) && !matches!(c, '\n' | '\t') => out.extend(c.escape_unicode()),
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+/// A name from the data on one line, without commands, cut where it is longer than a table can bear.
+pub fn name(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut out = String::new();
+    for (i, c) in text.chars().enumerate() {
+        match c {
+            _ if i >= LONGEST => return out + "…",
+            '\n' | '\r' | '\t' => out.extend(c.escape_default()),
+            c if is_command(c) || ('\u{fdd0}'..='\u{fdef}').contains(&c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+pub fn names<'a>(texts: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    texts.into_iter().map(|text| name(text)).collect()
+}
+
+/// Standard output: text for people, or data as it is.
+pub struct Out {
+    to: io::BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>,
+    data: bool,
+}
+
+impl Out {
+    pub fn new(data: bool) -> Out {
+        Out { to: io::BufWriter::new(anstream::stdout().lock()), data }
+    }
+}
+
+impl Write for Out {
+    /// Text comes in whole characters: the parts of a format.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.data {
+            true => self.to.write_all(bytes)?,
+            false => self.to.write_all(styled(&String::from_utf8_lossy(bytes)).as_bytes())?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+fn talk(line: &str) {
+    // Nothing is left to do if stderr is closed.
+    let _ = writeln!(anstream::stderr(), "{}", styled(line));
+}
+
+/// `error: ...`, with hints on lines of their own.
 pub fn complain(message: &str) {
     let mut lines = message.lines();
-    let mut err = anstream::stderr().lock();
-    let _ = writeln!(err, "{ERROR}error:{ERROR:#} {}", lines.next().unwrap_or_default());
+    talk(&format!("{ERROR}error:{ERROR:#} {}", lines.next().unwrap_or_default()));
     for line in lines {
-        let _ = match line.strip_prefix("hint: ") {
-            Some(hint) => writeln!(err, "{GOOD}hint:{GOOD:#} {hint}"),
-            None => writeln!(err, "{line}"),
-        };
+        match line.strip_prefix("hint: ") {
+            Some(hint) => talk(&format!("{GOOD}hint:{GOOD:#} {hint}")),
+            None => talk(line),
+        }
     }
 }
 
 pub fn warn(message: &str) {
-    let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {message}");
+    talk(&format!("{WARNING}warning:{WARNING:#} {message}"));
 }
 
 pub fn say(message: &str) {
-    let _ = writeln!(anstream::stderr(), "{FAINT}{message}{FAINT:#}");
+    talk(&format!("{FAINT}{message}{FAINT:#}"));
 }
 
 pub fn context(seed: u64, threads: Option<usize>) -> Ctx {
@@ -44,6 +139,23 @@ pub fn context(seed: u64, threads: Option<usize>) -> Ctx {
         None => ctx,
     }
 }
+
+/// Ends the program by Ctrl-C and the like as ever, but leaves no temporary file behind.
+#[cfg(unix)]
+pub fn tidy_on_signals() {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            ermine_app::store::writer::abandon();
+            // The process ends by the signal itself, so that who started it knows.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+}
+
+#[cfg(not(unix))]
+pub fn tidy_on_signals() {}
 
 /// A bar that shows itself only on a terminal and leaves nothing behind.
 pub struct Progress(ProgressBar);
@@ -106,6 +218,15 @@ fn rate(rows: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_gets_no_commands_from_the_data() {
+        let hostile = "a\u{1b}]0;title\u{7}\u{9b}31m\u{202e}b\r\n\u{2066}";
+        assert_eq!(styled(hostile), "a\\u{1b}]0;title\\u{7}\\u{9b}31m\\u{202e}b\\u{d}\n\\u{2066}");
+        assert_eq!(name("x\ny\u{fdd0}\u{1b}[2J"), "x\\ny\\u{fdd0}\\u{1b}[2J");
+        assert_eq!(name(&"é".repeat(66_000)), "é".repeat(60) + "…");
+        assert_eq!(styled(&format!("{BOLD}x{BOLD:#}")), "\u{1b}[1mx\u{1b}[0m");
+    }
 
     #[test]
     fn rates_are_short() {

@@ -19,10 +19,10 @@ impl Workers {
     pub fn start() -> Result<Workers> {
         let count = |name: &&str| std::env::var(name).ok()?.parse::<usize>().ok();
         match ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(count) {
-            Some(count) if count > 1 => {
-                Err(Error::Unsupported(format!("{count} processes were started, and this program was built for one"))
-                    .hint("build it with 'cargo build --release --features mpi'"))
-            }
+            Some(count) if count > 1 => Err(Error::Unsupported(format!(
+                "{count} processes were started, but this program was built without MPI"
+            ))
+            .hint("build it with 'cargo build --release --features mpi'")),
             _ => Ok(Workers),
         }
     }
@@ -92,7 +92,11 @@ mod with_mpi {
             // A fit runs in a pool of threads, and whichever of them is at the end of a pass talks to the others: one at a time,
             // which a lock sees to, but not always the same.
             let wanted = Threading::Serialized;
-            let refused = || Error::Unsupported("this MPI library does not let threads take turns".into());
+            let refused = || {
+                Error::Unsupported(
+                    "this MPI library does not support calls from several threads (MPI_THREAD_SERIALIZED)".into(),
+                )
+            };
             let (universe, given) = mpi::initialize_with_threading(wanted).ok_or_else(refused)?;
             if given < wanted {
                 return Err(refused());
@@ -146,7 +150,7 @@ mod with_mpi {
             let spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
             let (megabytes, seconds) = (spent.bytes as f64 / 1e6, spent.time.as_secs_f64());
             Some(format!(
-                "{size} workers met {} times: {megabytes:.1} MB came in, {seconds:.2} s of sending and waiting",
+                "{size} workers, {} collective calls: {megabytes:.1} MB received, {seconds:.2} s of communication",
                 spent.calls
             ))
         }

@@ -165,7 +165,7 @@ fn raw_files_at_predict_time() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert_eq!(stdout.lines().count(), 3);
     assert!(stdout.lines().skip(1).all(|value| value.parse::<f64>().unwrap().is_finite()), "{stdout}");
-    assert!(stderr.contains("'species': 1 row has a category that the model has never seen"), "{stderr}");
+    assert!(stderr.contains("'species': 1 row has a category that the model has not seen"), "{stderr}");
 
     let output = run_with_input(&["predict", model, "-"], "sex,species,island,bill_length_mm\nmale,Gentoo,Biscoe,46\n");
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -332,7 +332,7 @@ fn help_and_completions() {
     assert_eq!(help.status.code(), Some(0));
     let text = String::from_utf8_lossy(&help.stdout).into_owned();
     assert!(
-        text.contains("--alpha") && text.contains("Strength of the penalty") && text.contains("Examples:"),
+        text.contains("--alpha") && text.contains("Regularisation strength") && text.contains("Examples:"),
         "{text}"
     );
     for shell in ["bash", "zsh", "fish"] {

@@ -60,7 +60,11 @@ fn what_gives_the_target_away_is_left_out() {
     let dropped: Vec<&str> =
         report["data"]["dropped"].as_array().unwrap().iter().map(|drop| drop["column"].as_str().unwrap()).collect();
     assert_eq!(dropped, ["id", "total_cm", "casual", "registered"]);
-    assert!(report["notes"].to_string().contains("do not prove"), "noise alone is left: {}", report["notes"]);
+    assert!(
+        report["notes"].to_string().contains("not significantly better"),
+        "noise alone is left: {}",
+        report["notes"]
+    );
     let kept = json(&["fit", &data, "--target", "total", "--models", QUICK, "--keep", "casual,registered"]);
     assert!(kept["test"][0][1].as_f64().unwrap() > 0.99);
     assert!(kept["notes"].to_string().contains("'casual' is kept"), "{}", kept["notes"]);
@@ -81,10 +85,9 @@ fn the_same_answer_for_any_number_of_threads() {
 }
 
 #[test]
-fn a_budget_that_is_too_small_is_said() {
-    let output = run(&["fit", "PENGUINS", "--target", "species", "--budget", "1ms"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("budget"), "{said}");
+fn a_budget_that_is_too_small_still_gives_a_model() {
+    let said = text(&["fit", "PENGUINS", "--target", "species", "--budget", "1ms"]);
+    assert!(said.contains("LogisticRegression") && said.contains("the budget ran out"), "{said}");
     let output = run(&["fit", "PENGUINS", "--target", "species", "--budget", "soon"]);
     assert_eq!(output.status.code(), Some(2));
 }

@@ -358,17 +358,30 @@ fn what_one_worker_finds_wrong_stops_all_with_one_message() {
     assert!(message.contains(&format!("short.csv:{}", lines + 1)), "{message}");
 }
 
+/// The first worker fits what needs all rows in one memory, and hands the model to the others.
 #[test]
-fn what_is_not_a_sum_is_refused_at_once() {
+fn what_is_no_sum_gives_the_model_file_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    rows(600).write(folder);
+    for model in ["SVC", "KNeighborsClassifier", "AdaBoostClassifier"] {
+        let question = ["--model", model, "--target", "class", "--ignore", "y,positive", "-o", "m.ermine", "--force"];
+        let file = |processes: Option<usize>| {
+            let output = fit(folder, processes, &[&["whole.csv"][..], &question].concat());
+            assert!(output.status.success(), "{model}: {}", stderr(&output));
+            fs::read(folder.join("m.ermine")).unwrap()
+        };
+        assert!(file(None) == file(Some(3)), "{model}");
+    }
+}
+
+#[test]
+fn a_wrong_call_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     // Nothing is read: there is no such file.
     let fit =
         |args: &[&str]| refused(folder, fit_by(folder, 2, &[&["none.csv", "--target", "class"][..], args].concat()));
-    let message = fit(&["--model", "SVC"]);
-    assert!(message.contains("SVC needs all rows in memory") && message.contains("hint:"), "{message}");
-    let message = fit(&[]);
-    assert!(message.contains("on one worker"), "{message}");
     let mut command = mpirun(folder);
     command.args(["-n", "2", ERMINE, "models"]);
     let message = refused(folder, command);

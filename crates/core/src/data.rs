@@ -50,7 +50,7 @@ impl<'a> X<'a> {
     pub fn csr(starts: &'a [usize], columns: &'a [u32], values: &'a [f64], cols: usize) -> Result<Self> {
         let ordered = starts.windows(2).all(|pair| pair[0] <= pair[1]);
         if starts.is_empty() || !ordered || *starts.last().unwrap() > values.len() || columns.len() != values.len() {
-            return Err(Error::Data("sparse x: row starts, columns and values do not fit together".into()));
+            return Err(Error::Data("sparse x: row starts, columns and values are inconsistent".into()));
         }
         for row in starts.windows(2) {
             let columns = &columns[row[0]..row[1]];
@@ -199,7 +199,7 @@ impl<'a> X<'a> {
                 return Err(Error::value(
                     first_row + i,
                     j,
-                    format!("the value is {what}, and this model needs numbers"),
+                    format!("the value is {what}, but this model needs numbers"),
                 ));
             }
         }

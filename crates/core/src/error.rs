@@ -29,7 +29,7 @@ pub enum Error {
         column: Option<Column>,
         problem: String,
     },
-    /// Arrays that do not fit together.
+    /// Arrays that are inconsistent.
     Shape {
         what: String,
         expected: String,
@@ -133,7 +133,7 @@ impl fmt::Display for Error {
                 match closest(name, known) {
                     Some(near) => write!(f, "; did you mean '{near}'?"),
                     None if known.is_empty() || known.len() > 24 => Ok(()),
-                    None => write!(f, "; there is {}", known.join(", ")),
+                    None => write!(f, "; expected one of: {}", known.join(", ")),
                 }
             }
             Error::Value { row, column, problem } => {
@@ -150,10 +150,10 @@ impl fmt::Display for Error {
             Error::Shape { what, expected, found } => write!(f, "{what}: expected {expected}, found {found}"),
             Error::Data(problem) | Error::Unsupported(problem) | Error::Diverged(problem) => f.write_str(problem),
             Error::NeedsMemory { model, reason } => {
-                write!(f, "{model} needs its rows in memory ({reason}), and they are read from disk")
+                write!(f, "{model} needs its rows in memory ({reason}), but they are read from disk")
             }
             Error::NeedsOneWorker { model, reason } => {
-                write!(f, "{model} needs all rows on one worker ({reason}), and they are shared out over several")
+                write!(f, "{model} needs all rows on one worker ({reason}), but they are shared by several workers")
             }
             Error::Cancelled => f.write_str("cancelled"),
             Error::Worker { rank, message } => write!(f, "worker {rank}: {message}"),
@@ -162,7 +162,7 @@ impl fmt::Display for Error {
             Error::Format { path, line: None, problem } => write!(f, "{}: {problem}", path.display()),
             Error::Version { path, found, supported } => write!(
                 f,
-                "{}: written in format {found}, and this program reads up to format {supported}",
+                "{}: written in format {found}, but this program reads only up to format {supported}",
                 path.display()
             ),
             Error::Hinted { error, hint } => write!(f, "{error}\nhint: {hint}"),

@@ -13,6 +13,7 @@
 //! | [`model`] | estimators, models and their entries in the list |
 //! | [`log`] | how a fit went and its certificate |
 //! | [`linalg`], [`kernel`] | the door to linear algebra, and the hot loops |
+//! | [`memory`] | what a parameter asks for, priced before it is asked |
 //! | [`error`] | the one error type |
 
 pub mod ctx;
@@ -21,6 +22,7 @@ pub mod error;
 pub mod kernel;
 pub mod linalg;
 pub mod log;
+pub mod memory;
 pub mod model;
 pub mod owned;
 pub mod param;

@@ -40,7 +40,7 @@ pub enum Halt {
     Rounding,
     /// The objective stands still although the tolerance is not met.
     Stalled,
-    /// The objective still falls, but by less than the tolerance a pass: steps are too small.
+    /// The objective still falls, but by less than the tolerance per pass: steps are too small.
     TooSlow,
     /// The gradient is within its tolerance, which proves no bound where nothing is strongly convex.
     Stationary,
@@ -226,11 +226,11 @@ impl fmt::Display for Halt {
             Halt::MaxIter => "pass limit reached",
             Halt::Rounding => "no further step lowers the objective in double precision",
             Halt::Stalled => "objective stopped falling",
-            Halt::TooSlow => "objective still falling, but by less than the tolerance a pass",
+            Halt::TooSlow => "objective still falling, but by less than the tolerance per pass",
             Halt::Stationary => "gradient within tolerance",
             Halt::Settled => "settled",
             Halt::EarlyStopping => "stopped early",
-            Halt::Passes => "all passes made",
+            Halt::Passes => "finished",
         })
     }
 }
@@ -246,7 +246,9 @@ impl fmt::Display for Certificate {
             Certificate::Monotone { largest_rise: 0.0 } => f.write_str("objective never rose"),
             Certificate::Monotone { largest_rise } => write!(f, "objective rose by up to {largest_rise:.1e}"),
             Certificate::LeastSquares { rank, columns, condition, method, .. } => {
-                write!(f, "rank {rank} of {columns}, condition {condition:.1e}, by {method}")
+                let condition =
+                    if (1.0..1e4).contains(condition) { format!("{condition:.0}") } else { format!("{condition:.1e}") };
+                write!(f, "rank {rank} of {columns}, condition {condition}, by {method}")
             }
         }
     }
@@ -328,6 +330,30 @@ impl From<FitLog> for Stored {
     }
 }
 
+impl Redundant {
+    /// For the notes of a log. Estimators know columns by number; the edges put in names with [`name_columns`].
+    pub fn note(&self) -> String {
+        let of: Vec<String> = self.of.iter().map(|(j, factor)| format!("{factor:.4} x column {j}")).collect();
+        let of = if of.is_empty() { "a constant".into() } else { of.join(" + ") };
+        format!("column {} is redundant: it equals {of}", self.column)
+    }
+}
+
+/// Replaces column numbers by names: "column 3" becomes "column 'age'".
+pub fn name_columns(note: &str, names: &[String]) -> String {
+    let mut pieces = note.split("column ");
+    let mut out = pieces.next().unwrap_or_default().to_string();
+    for piece in pieces {
+        let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
+        out.push_str("column ");
+        match piece[..digits].parse().ok().and_then(|column: usize| names.get(column)) {
+            Some(name) => out.push_str(&format!("'{name}'{}", &piece[digits..])),
+            None => out.push_str(piece),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,7 +378,7 @@ mod tests {
         let log = FitLog::proven(0, vec![0.0], Bound::new(0.0, 1e-4, 0.0, 0.0), Halt::MaxIter);
         assert!(log.converged() && log.passes() == 1 && !log.to_string().contains("tolerance 0"), "{log}");
         assert_eq!(FitLog::exact(Certificate::None).to_string(), "closed form");
-        assert_eq!(FitLog::members(100).to_string(), "all passes made after 100 passes");
+        assert_eq!(FitLog::members(100).to_string(), "finished after 100 passes");
     }
 
     #[test]
@@ -364,5 +390,15 @@ mod tests {
             let back: FitLog = serde_json::from_str(&serde_json::to_string(&log).unwrap()).unwrap();
             assert_eq!(back, log);
         }
+    }
+
+    #[test]
+    fn notes_speak_of_columns_by_name() {
+        let note = Redundant { column: 12, of: vec![(0, 0.5), (1, -1.0)] }.note();
+        assert_eq!(note, "column 12 is redundant: it equals 0.5000 x column 0 + -1.0000 x column 1");
+        let names: Vec<String> = ["hours", "column 0"].map(String::from).to_vec();
+        let named = name_columns(&note, &names);
+        assert_eq!(named, "column 12 is redundant: it equals 0.5000 x column 'hours' + -1.0000 x column 'column 0'");
+        assert_eq!(name_columns("no column at all", &names), "no column at all");
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     linalg::Matrix,
     log::FitLog,
     param::{Param, Params, Values},
-    source::Shape,
+    source::{Buffers, Shape},
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -25,6 +25,11 @@ pub trait Estimator: Params {
         Self::INFO.passes
     }
 
+    /// What these parameters take, where it depends on them: a model made of others takes what all of them take.
+    fn takes(&self) -> Info {
+        Info { passes: self.passes(), ..Self::INFO }
+    }
+
     /// Predicted seconds of one core of a common laptop for a fit on rows of this shape and predictions for a quarter as many; of
     /// sparse rows `cols` counts the values that a row stores on average. A formula of rows, columns, classes and parameters
     /// with constants from `examples/cost.rs`, so that work can be planned without a clock. What is not worth a formula,
@@ -38,7 +43,7 @@ pub trait Estimator: Params {
 
     /// Goes on from a model with more data or more passes (`partial_fit`, `warm_start`).
     fn resume(&self, _model: &Self::Model, _data: &dyn Source, _ctx: &Ctx) -> Result<Fit<Self::Model>> {
-        Err(Error::Unsupported(format!("{} cannot go on from an earlier fit", Self::NAME)))
+        Err(Error::Unsupported(format!("{} cannot continue an earlier fit", Self::NAME)))
     }
 }
 
@@ -412,7 +417,7 @@ impl Info {
 }
 
 fn another_kind(name: &str) -> Error {
-    Error::Unsupported(format!("{name} cannot go on from a model of another kind"))
+    Error::Unsupported(format!("{name} cannot continue from a model of another kind"))
 }
 
 fn check_same_columns(fitted: usize, found: usize) -> Result<()> {
@@ -469,7 +474,7 @@ impl<E: Estimator> AnyEstimator for E {
     }
 
     fn info(&self) -> Info {
-        Info { passes: self.passes(), ..E::INFO }
+        self.takes()
     }
 
     fn values(&self) -> Values {
@@ -485,6 +490,7 @@ impl<E: Estimator> AnyEstimator for E {
         self.validate()?;
         check_source(E::NAME, self.passes(), data)?;
         let Fit { model, log, rows } = Estimator::fit(self, data, ctx)?;
+        check_sound(E::NAME, &model, &log, data)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
 
@@ -497,6 +503,7 @@ impl<E: Estimator> AnyEstimator for E {
         };
         check_same_columns(Model::cols(model), data.shape().cols)?;
         let Fit { model, log, rows } = Estimator::resume(self, model, data, ctx)?;
+        check_sound(E::NAME, &model, &log, data)?;
         Ok(Fit { model: Box::new(model), log, rows })
     }
 }
@@ -508,6 +515,50 @@ pub fn check_source(name: &str, passes: Passes, data: &dyn Source) -> Result<()>
     }
     if let Some(reason) = passes.needs_one_worker() {
         data.in_memory(name, reason)?;
+    }
+    Ok(())
+}
+
+/// What no fit hands out, in one place: a model that could not be loaded again, or that has no number to say of its own first rows.
+fn check_sound<M: Model>(name: &str, model: &M, log: &FitLog, data: &dyn Source) -> Result<()> {
+    const ROWS: usize = 8;
+    let beyond = |what: String| {
+        Error::Data(format!("{name}: the fit overflowed: {what}"))
+            .hint("bring columns and target to a smaller scale, or choose less extreme parameters")
+    };
+    model.check().map_err(|error| beyond(error.to_string()))?;
+    if log.objective.iter().any(|value| value.is_nan()) {
+        return Err(beyond("the objective is NaN".into()));
+    }
+    // Workers have one model and different rows, and have to come to one answer.
+    let held = data.held();
+    if held.len() < data.shape().rows {
+        return Ok(());
+    }
+    let mut buffers = Buffers::default();
+    let x = data.read(held.start..held.end.min(held.start + ROWS), &mut buffers)?.x;
+    for (output, width) in Model::outputs(model) {
+        if matches!(output, Output::Inverse | Output::Leaf) {
+            continue;
+        }
+        let mut out = vec![0.0; x.rows() * width];
+        // What predicting refuses in words is refused there.
+        if Model::predict(model, &x, output, &mut out).is_err() {
+            continue;
+        }
+        for (i, said) in out.chunks_exact(width.max(1)).enumerate() {
+            let mut known = true;
+            x.row(i).for_each(|_, value| known &= value.is_finite());
+            let sound = |value: &f64| match output {
+                // Impossible rows have density 0, and a transformer may hand on what is missing.
+                Output::Density => !value.is_nan(),
+                Output::Transform => value.is_finite() || !known,
+                _ => value.is_finite(),
+            };
+            if let Some(value) = said.iter().find(|value| !sound(value)) {
+                return Err(beyond(format!("what it says of row {} is {value}", held.start + i)));
+            }
+        }
     }
     Ok(())
 }
@@ -536,10 +587,10 @@ pub fn check_fit(name: &str, info: &Info, shape: &Shape) -> Result<()> {
                 Ok(())
             }
         }
-        (Task::Regression, Real(n)) => Err(Error::Unsupported(format!("{name} takes one target, not {n}"))),
+        (Task::Regression, Real(n)) => Err(Error::Unsupported(format!("{name} supports one target, not {n}"))),
         (Task::Regression, None | Class(_)) => Err(Error::Data(format!("{name} needs a target of numbers"))),
         (Task::Classification, Class(n)) => {
-            Err(Error::Data(format!("{name} needs at least two classes in the target, and there is {n} class")))
+            Err(Error::Data(format!("{name} needs at least two classes in the target, but there is only {n} class")))
         }
         (Task::Classification, None | Real(_)) => Err(Error::Data(format!("{name} needs a target of classes"))),
         (Task::Transformation, None) if info.supervised => Err(Error::Data(format!("{name} needs a target"))),

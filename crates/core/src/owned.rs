@@ -100,24 +100,86 @@ impl OwnedX {
 
     /// The rows with these numbers, in this order, dense or sparse as they were.
     pub fn of_rows(x: &X, rows: &[usize]) -> Self {
+        OwnedX::take(x, rows.iter().copied())
+    }
+
+    /// The rows with these numbers, in this order, dense or sparse as they were.
+    pub fn take(x: &X, rows: impl IntoIterator<Item = usize>) -> Self {
+        let rows = rows.into_iter();
         match x {
             X::Dense(_) => {
-                let mut values = Vec::with_capacity(rows.len() * x.cols());
-                for &i in rows {
+                let mut values = Vec::with_capacity(rows.size_hint().0 * x.cols());
+                let mut count = 0;
+                for i in rows {
                     if let Row::Dense(row) = x.row(i) {
                         values.extend_from_slice(row);
                     }
+                    count += 1;
                 }
-                OwnedX::Dense(Matrix::new(values, rows.len(), x.cols()))
+                OwnedX::Dense(Matrix::new(values, count, x.cols()))
             }
             X::Sparse(_) => {
                 let mut out = OwnedCsr::new(x.cols());
-                for &i in rows {
+                for i in rows {
                     x.row(i).for_each(|j, value| out.push(j, value));
                     out.end_row();
                 }
                 OwnedX::Sparse(out)
             }
+        }
+    }
+
+    /// All rows.
+    pub fn all(x: &X) -> Self {
+        OwnedX::take(x, 0..x.rows())
+    }
+
+    /// The same rows without their zeros, where these are most numbers: products are then made of what is left.
+    pub fn thinned(self) -> Self {
+        let OwnedX::Dense(Matrix { values, rows, cols }) = &self else { return self };
+        let stored = values.iter().filter(|value| **value != 0.0).count();
+        if stored * 4 > values.len() {
+            return self;
+        }
+        let mut out = OwnedCsr::new(*cols);
+        for row in values.chunks_exact((*cols).max(1)).take(*rows) {
+            row.iter().enumerate().filter(|cell| *cell.1 != 0.0).for_each(|(j, &value)| out.push(j, value));
+            out.end_row();
+        }
+        OwnedX::Sparse(out)
+    }
+
+    pub fn rows(&self) -> usize {
+        match self {
+            OwnedX::Dense(m) => m.rows,
+            OwnedX::Sparse(csr) => csr.starts.len().saturating_sub(1),
+        }
+    }
+
+    pub fn cols(&self) -> usize {
+        match self {
+            OwnedX::Dense(m) => m.cols,
+            OwnedX::Sparse(csr) => csr.cols,
+        }
+    }
+
+    pub fn to_matrix(&self) -> Matrix {
+        match self {
+            OwnedX::Dense(m) => m.clone(),
+            OwnedX::Sparse(_) => self.x().to_matrix(),
+        }
+    }
+
+    /// Whether rows that were read from a file hold together.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            OwnedX::Dense(m) if m.is_consistent() && m.cols > 0 => Ok(()),
+            OwnedX::Dense(m) => Err(Error::shape("stored rows", format!("{} x {}", m.rows, m.cols), m.values.len())),
+            // A width beyond memory would be refused by nobody else.
+            OwnedX::Sparse(csr) if csr.cols == 0 || csr.cols > u32::MAX as usize => {
+                Err(Error::shape("stored rows", "at least one column", csr.cols))
+            }
+            OwnedX::Sparse(csr) => csr.check(),
         }
     }
 

@@ -21,7 +21,7 @@
 //! nearest.set("n_neighbors", &Value::Int(7)).unwrap();
 //! assert_eq!(nearest.n_neighbors, 7);
 //! let error = nearest.set("n_neighbors", &Value::Int(0)).unwrap_err();
-//! assert_eq!(error.to_string(), "Nearest: n_neighbors is 0, but it must be an integer of at least 1");
+//! assert_eq!(error.to_string(), "Nearest: n_neighbors is 0, but it must be an integer >= 1");
 //! ```
 
 use crate::{Error, Result};
@@ -42,6 +42,9 @@ pub enum Value {
 }
 
 pub type Values = BTreeMap<String, Value>;
+
+/// Models in models, and lists in lists, go no deeper than this: each level takes its share of the stack in parsing, fitting and loading.
+pub const DEEPEST: usize = 32;
 
 /// An estimator by name with the parameters that differ from their defaults: `DecisionTreeClassifier(max_depth=1)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,11 +87,20 @@ impl fmt::Display for Spec {
 impl Value {
     /// Reads what a person types: `0.5`, `none`, `l1`, `[10,20]`, `Ridge(alpha=2)`.
     pub fn parse(text: &str) -> Value {
+        Value::parse_at(text, 0)
+    }
+
+    /// What lies deeper than any parameter may stays text; [`accept`] refuses it.
+    fn parse_at(text: &str, depth: usize) -> Value {
         let text = text.trim();
-        if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            return Value::List(split_outside_brackets(inner).into_iter().map(Value::parse).collect());
+        if depth > DEEPEST {
+            return Value::Text(text.into());
         }
-        if let Some(spec) = Spec::parse(text) {
+        if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            let items = split_outside_brackets(inner).into_iter();
+            return Value::List(items.map(|item| Value::parse_at(item, depth + 1)).collect());
+        }
+        if let Some(spec) = Spec::parse_at(text, depth + 1) {
             return Value::Model(Box::new(spec));
         }
         match text.to_ascii_lowercase().as_str() {
@@ -111,6 +123,10 @@ impl Spec {
 
     /// `Name(parameter=value, ...)`; `None` when the text has no brackets of that form.
     pub fn parse(text: &str) -> Option<Spec> {
+        Spec::parse_at(text, 1)
+    }
+
+    fn parse_at(text: &str, depth: usize) -> Option<Spec> {
         let (name, inner) = text.trim().strip_suffix(')')?.split_once('(')?;
         if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
             return None;
@@ -118,9 +134,21 @@ impl Spec {
         let mut params = Values::new();
         for part in split_outside_brackets(inner) {
             let (name, value) = part.split_once('=')?;
-            params.insert(name.trim().into(), Value::parse(value));
+            params.insert(name.trim().into(), Value::parse_at(value, depth));
         }
         Some(Spec { name: name.into(), params })
+    }
+}
+
+impl Value {
+    /// How many levels of lists and models there are, counted no further than one below the deepest that is allowed.
+    fn depth(&self, left: usize) -> usize {
+        let below = |value: &Value| if left == 0 { 0 } else { value.depth(left - 1) };
+        match self {
+            Value::List(values) => 1 + values.iter().map(below).max().unwrap_or(0),
+            Value::Model(spec) => 1 + spec.params.values().map(below).max().unwrap_or(0),
+            _ => 0,
+        }
     }
 }
 
@@ -193,13 +221,15 @@ impl Range {
 
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let low = if self.low_included { "of at least" } else { "above" };
-        let high = if self.high_included { "at most" } else { "below" };
         match (self.low.is_finite(), self.high.is_finite()) {
             (false, false) => Ok(()),
-            (true, false) => write!(f, " {low} {}", self.low),
-            (false, true) => write!(f, " of {high} {}", self.high),
-            (true, true) => write!(f, " {low} {} and {high} {}", self.low, self.high),
+            (true, false) => write!(f, " {} {}", if self.low_included { ">=" } else { ">" }, self.low),
+            (false, true) => write!(f, " {} {}", if self.high_included { "<=" } else { "<" }, self.high),
+            (true, true) => {
+                let open = if self.low_included { '[' } else { '(' };
+                let close = if self.high_included { ']' } else { ')' };
+                write!(f, " in {open}{}, {}{close}", self.low, self.high)
+            }
         }
     }
 }
@@ -242,15 +272,34 @@ impl fmt::Display for Form {
             Form::Float(range) => write!(f, "a number{range}"),
             Form::Choice(names) => f.write_str(&names.join(" | ")),
             Form::Text => f.write_str("text"),
-            Form::List(forms) => write!(f, "a list, each {}", describe(forms)),
+            Form::List(forms) => write!(f, "a list of {}", describe_many(forms)),
             Form::Model => f.write_str("a model, as Name(parameter=value, ...)"),
         }
     }
 }
 
-/// "none or a number above 0"
+impl Form {
+    /// Several values of this form: "integers >= 0".
+    fn plural(&self) -> String {
+        match self {
+            Form::Int(range) => format!("integers{range}"),
+            Form::Float(range) => format!("numbers{range}"),
+            Form::Text => "texts".into(),
+            Form::List(forms) => format!("lists of {}", describe_many(forms)),
+            Form::Model => "models, each as Name(parameter=value, ...)".into(),
+            Form::None | Form::Bool | Form::Choice(_) => self.to_string(),
+        }
+    }
+}
+
+/// "none or a number > 0"
 pub fn describe(forms: &[Form]) -> String {
     forms.iter().map(Form::to_string).collect::<Vec<_>>().join(" or ")
+}
+
+/// "numbers > 0", for the items of a list.
+fn describe_many(forms: &[Form]) -> String {
+    forms.iter().map(Form::plural).collect::<Vec<_>>().join(" or ")
 }
 
 /// A declared parameter.
@@ -463,6 +512,10 @@ pub fn accept<T: Field>(model: &str, name: &str, range: Range, value: &Value) ->
         value: value.to_string(),
         allowed: describe(&forms),
     };
+    if value.depth(DEEPEST) > DEEPEST {
+        let (value, allowed) = ("nested too deeply".into(), format!("models and lists at most {DEEPEST} deep"));
+        return Err(Error::Parameter { model: model.into(), name: name.into(), value, allowed });
+    }
     if !allows(&forms, value) {
         return Err(refused());
     }
@@ -621,6 +674,8 @@ mod tests {
             max_depth: Option<usize> = None, at_least(1.0);
             alphas: Vec<f64> = vec![0.1, 1.0], above(0.0);
             base: Spec = Spec::new("Tree");
+            groups: Vec<Vec<usize>> = vec![], at_least(0.0);
+            share: f64 = 0.5, above_to(0.0, 1.0);
         }
     }
 
@@ -651,13 +706,15 @@ mod tests {
     fn what_is_not_allowed_is_refused_by_name() {
         let mut example = Example::default();
         for (name, text, message) in [
-            ("alpha", "-1", "Example: alpha is -1, but it must be a number of at least 0"),
-            ("alpha", "nan", "Example: alpha is NaN, but it must be a number of at least 0"),
-            ("gamma", "0", "Example: gamma is 0, but it must be scale | auto or a number above 0"),
-            ("gamma", "big", "Example: gamma is big, but it must be scale | auto or a number above 0"),
-            ("max_depth", "0", "Example: max_depth is 0, but it must be none or an integer of at least 1"),
-            ("max_depth", "2.5", "Example: max_depth is 2.5, but it must be none or an integer of at least 1"),
-            ("alphas", "[1,0]", "Example: alphas is [1,0], but it must be a list, each a number above 0"),
+            ("alpha", "-1", "Example: alpha is -1, but it must be a number >= 0"),
+            ("alpha", "nan", "Example: alpha is NaN, but it must be a number >= 0"),
+            ("gamma", "0", "Example: gamma is 0, but it must be scale | auto or a number > 0"),
+            ("gamma", "big", "Example: gamma is big, but it must be scale | auto or a number > 0"),
+            ("max_depth", "0", "Example: max_depth is 0, but it must be none or an integer >= 1"),
+            ("max_depth", "2.5", "Example: max_depth is 2.5, but it must be none or an integer >= 1"),
+            ("alphas", "[1,0]", "Example: alphas is [1,0], but it must be a list of numbers > 0"),
+            ("groups", "[[-1]]", "Example: groups is [[-1]], but it must be a list of lists of integers >= 0"),
+            ("share", "0", "Example: share is 0, but it must be a number in (0, 1]"),
         ] {
             assert_eq!(example.set(name, &Value::parse(text)).unwrap_err().to_string(), message);
         }

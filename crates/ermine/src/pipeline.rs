@@ -41,8 +41,7 @@ impl Pipeline {
     pub fn new(specs: &[Spec]) -> Result<Self> {
         let steps = specs.iter().map(make).collect::<Result<Vec<_>>>()?;
         if let Some(step) = steps.iter().rev().skip(1).find(|step| step.info().task != Task::Transformation) {
-            let problem =
-                format!("Pipeline: {} is not a transformer, and only the last step may be a model", step.name());
+            let problem = format!("Pipeline: {} is not a transformer; only the last step may be a model", step.name());
             return Err(Error::Unsupported(problem));
         }
         // Steps inside a step in one form, however they were typed.
@@ -314,7 +313,7 @@ impl AnyEstimator for Pipeline {
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-        Err(Error::Unsupported("Pipeline cannot go on from an earlier fit".into()))
+        Err(Error::Unsupported("Pipeline cannot continue an earlier fit".into()))
     }
 }
 
@@ -637,7 +636,7 @@ impl AnyEstimator for ColumnTransformer {
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-        Err(Error::Unsupported("ColumnTransformer cannot go on from an earlier fit".into()))
+        Err(Error::Unsupported("ColumnTransformer cannot continue an earlier fit".into()))
     }
 }
 
@@ -652,7 +651,7 @@ impl ColumnModel {
             let model = bytes.map(|bytes| PipelineModel::load(&bytes)).transpose()?;
             let fits = model.as_ref().is_none_or(|model| model.cols == columns.len());
             if columns.iter().any(|&j| j >= cols) || !fits {
-                return Err(Error::Data("the stored ColumnTransformer does not fit together".into()));
+                return Err(Error::Data("the stored ColumnTransformer is inconsistent".into()));
             }
             Ok((columns, model))
         };

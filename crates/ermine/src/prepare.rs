@@ -59,6 +59,8 @@ enum Step {
     Number { fill: f64, centre: f64, scale: f64 },
     /// One column for each level from `first` on.
     Levels { first: u32, levels: u32 },
+    /// The code of its level, and one more for what is missing or was never seen.
+    Code { levels: u32 },
 }
 
 impl Step {
@@ -68,6 +70,12 @@ impl Step {
             _ => 1,
         }
     }
+}
+
+/// The deviation, or where its square is beyond a double, what brings every double to where squares are not.
+fn scale(moments: &Moments) -> f64 {
+    let scale = moments.scale(0);
+    if scale.is_finite() { scale } else { 2f64.powi(512) }
 }
 
 /// What a prepared column is made of.
@@ -88,9 +96,15 @@ impl Preparation {
             features => features.to_vec(),
         };
         let moments = reduce(ctx, data, &PresentMoments { features: &features })?;
+        let number = |j: &usize| features[*j] == Feature::Number && moments[*j].weight > 0.0;
+        if let Some(column) = (0..features.len()).filter(number).find(|&j| !moments[j].mean[0].is_finite()) {
+            let problem = "its values are so large that they have no mean".to_string();
+            return Err(Error::value(None, column, problem));
+        }
         let steps = features.iter().zip(&moments);
         let steps = steps.map(|(feature, moments)| match *feature {
-            Feature::Category { .. } if wants.takes_categories => Step::Keep(*feature),
+            Feature::Category { .. } if wants.takes_categories && wants.takes_missing => Step::Keep(*feature),
+            Feature::Category { levels } if wants.takes_categories => Step::Code { levels },
             Feature::Category { levels } => {
                 Step::Levels { first: u32::from(wants.reference_level && levels > 1), levels }
             }
@@ -98,7 +112,7 @@ impl Preparation {
             Feature::Number => Step::Number {
                 fill: moments.mean[0],
                 centre: if wants.scale { moments.mean[0] } else { 0.0 },
-                scale: if wants.scale && moments.weight > 0.0 { moments.scale(0) } else { 1.0 },
+                scale: if wants.scale && moments.weight > 0.0 { scale(moments) } else { 1.0 },
             },
         });
         let steps: Vec<Step> = steps.collect();
@@ -138,6 +152,7 @@ impl Preparation {
         for step in &self.steps {
             match step {
                 Step::Keep(feature) => features.push(*feature),
+                Step::Code { levels } => features.push(Feature::Category { levels: levels + 1 }),
                 step => features.extend(std::iter::repeat_n(Feature::Number, step.width())),
             }
         }
@@ -156,6 +171,7 @@ impl Preparation {
     pub fn check(&self) -> Result<()> {
         let sound = |step: &Step| match *step {
             Step::Levels { first, levels } => first <= levels && levels <= 1 << 24,
+            Step::Code { levels } => levels <= 1 << 24,
             Step::Number { fill, centre, scale } => fill.is_finite() && centre.is_finite() && scale.is_finite(),
             Step::Keep(_) => true,
         };
@@ -171,6 +187,10 @@ impl Preparation {
                 Step::Keep(_) => put(at, value),
                 Step::Number { fill, centre, scale } => {
                     put(at, (if value.is_nan() { fill } else { value } - centre) / scale);
+                }
+                Step::Code { levels } => {
+                    let known = value >= 0.0 && value < f64::from(levels);
+                    put(at, if known { value } else { f64::from(levels) });
                 }
                 Step::Levels { first, levels } => {
                     if value >= f64::from(first) && value < f64::from(levels) {

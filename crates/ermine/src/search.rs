@@ -60,7 +60,7 @@ pub fn output_for(ctx: &Ctx, model: &dyn AnyModel, batch: &Batch, metric: &Metri
     match metric.needs.outputs().iter().find(has) {
         Some(&output) => predict(ctx, model, &batch.x, output, missing),
         None => {
-            let problem = format!("{} needs {:?}, which this model does not give", metric.name, metric.needs);
+            let problem = format!("{} needs {:?}, which this model does not provide", metric.name, metric.needs);
             Err(Error::Unsupported(problem))
         }
     }
@@ -173,7 +173,9 @@ pub fn cross_val_predict(ctx: &Ctx, spec: &Spec, data: &Data, folds: &[Fold], me
         }
     }
     match times.iter().position(|&times| times != 1) {
-        Some(row) => Err(Error::value(row, None, format!("the row is tested {} times, and not once", times[row]))),
+        Some(row) => {
+            Err(Error::value(row, None, format!("the row is tested {} times, but must be tested once", times[row])))
+        }
         None => Ok(out),
     }
 }

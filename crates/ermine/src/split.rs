@@ -300,8 +300,7 @@ fn time_series(
 ) -> Result<Vec<Fold>> {
     let test = test_size.unwrap_or(rows / (n_splits + 1));
     if n_splits == 0 || test == 0 || n_splits * test + gap >= rows {
-        let found =
-            format!("{n_splits} test parts of {test} rows and a gap of {gap} leave none of {rows} rows to learn from");
+        let found = format!("{n_splits} test parts of {test} rows and a gap of {gap} leave no training rows of {rows}");
         return Err(Error::Data(found));
     }
     let fold = |k: usize| {

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use std::{hash::Hasher, sync::OnceLock};
 
 choice! {
-    /// What a term is.
+    /// What counts as a term.
     pub enum Analyzer {
         /// Words, or neighbouring words.
         Word = "word",
@@ -50,7 +50,7 @@ choice! {
         L2 = "l2",
         /// To sum 1.
         L1 = "l1",
-        /// Not at all.
+        /// No shrinkage.
         None = "none",
     }
 }
@@ -58,21 +58,21 @@ choice! {
 params! {
     /// Counts the terms of each document.
     pub struct Counts {
-        /// What a term is.
+        /// What counts as a term.
         analyzer: Analyzer = Analyzer::Word;
-        /// Fewest and most neighbours that make a term.
+        /// Minimum and maximum length of n-grams.
         ngram_range: Vec<usize> = vec![1, 1], at_least(1.0);
-        /// Whether upper case counts as lower case.
+        /// Whether to convert text to lower case.
         lowercase: bool = true;
-        /// Words that are left out; `english` stands for a list of common English ones.
+        /// Words to ignore; `english` is a built-in list of common English words.
         stop_words: Vec<String> = vec![];
-        /// Terms in fewer documents are left out; below 1 it is a share of the documents.
+        /// Ignore terms in fewer documents than this; a value below 1 is a fraction of the documents.
         min_df: f64 = 1.0, at_least(0.0);
-        /// Terms in more documents are left out; up to 1 it is a share of the documents.
+        /// Ignore terms in more documents than this; a value up to 1 is a fraction of the documents.
         max_df: f64 = 1.0, above(0.0);
-        /// How many terms to keep, the most frequent ones.
+        /// Maximum number of terms; the most frequent are kept.
         max_features: Option<usize> = None, at_least(1.0);
-        /// Whether only presence counts.
+        /// Whether to record only presence (0 or 1) instead of counts.
         binary: bool = false;
     }
 }
@@ -155,7 +155,7 @@ impl Counts {
                     model: "Counts".into(),
                     name: "ngram_range".into(),
                     value: format!("{:?}", self.ngram_range),
-                    allowed: "two numbers of at least 1, the smaller one first".into(),
+                    allowed: "two integers >= 1, the smaller first".into(),
                 });
             }
         };

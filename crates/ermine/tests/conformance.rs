@@ -335,12 +335,9 @@ fn same_bits_for_sparse_rows() {
     }
 }
 
-/// Least squares takes the dual of rows in memory and the normal equations of all others. To go when all rows take one path.
-const TWO_PATHS: &[&str] = &["LinearRegression", "Ridge", "RidgeCV", "VotingRegressor"];
-
 #[test]
 fn same_bits_with_more_columns_than_rows() {
-    for entry in MODELS.iter().filter(|entry| !TWO_PATHS.contains(&entry.name)) {
+    for entry in MODELS {
         let problem = Problem::with_columns(entry, 40, 60, 2);
         Case { entry, what: "wide".into(), values: quick(entry), problem, sparse: false, may_refuse: true }
             .check(&[3], &[2]);

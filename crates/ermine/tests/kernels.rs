@@ -1,11 +1,10 @@
 //! Kernel machines and neighbours against recorded values and against their own promises.
 
 use ermine::{
-    Certificate, Ctx, Data, Estimator, Fit, Matrix, Model, Output, Result, X,
+    Certificate, Ctx, Data, Estimator, Fit, Matrix, Model, Output, OwnedX, Result, X,
     engine::{
         kernel::{Gamma, Kernel},
         neighbours::{Metric, Search},
-        points::Points,
     },
     kernel::{KernelRidge, SVC, SVR},
     neighbors::KNeighborsClassifier,
@@ -151,7 +150,7 @@ fn a_tight_tolerance_makes_weights_repetition_and_a_small_cache_the_same_model()
     let weights: Vec<f64> = (0..240).map(|i| [1.0, 2.0, 0.0][i % 3]).collect();
     let weighted = svc.fit(&Data::new(rows).classes(&classes, 3).unwrap().weights(&weights).unwrap(), &ctx).unwrap();
     let ids: Vec<usize> = (0..240).flat_map(|i| std::iter::repeat_n(i, weights[i] as usize)).collect();
-    let points = Points::take(&rows, ids.iter().copied());
+    let points = OwnedX::take(&rows, ids.iter().copied());
     let codes: Vec<u32> = ids.iter().map(|&i| classes[i]).collect();
     let repeated = svc.fit(&Data::new(points.x()).classes(&codes, 3).unwrap(), &ctx).unwrap();
     let (a, b) = (decision(&weighted, &rows, Output::Decision), decision(&repeated, &rows, Output::Decision));
@@ -277,7 +276,7 @@ fn neighbours_are_the_nearest_for_every_metric_and_search() {
             Metric::Cosine,
             kernel.clone(),
         ] {
-            let search = Search::new(Points::all(&x), metric.clone());
+            let search = Search::new(OwnedX::all(&x), metric.clone());
             let found = search.nearest(&x.slice(0..20), 7);
             let around = search.within(&x.slice(0..20), 1.1);
             for q in 0..20 {
@@ -321,7 +320,7 @@ fn neighbours_by_single_precision_are_exact() {
         ("equal rows", coarse),
     ] {
         let x = X::dense(&values, cols).unwrap();
-        let search = Search::new(Points::all(&x), Metric::Minkowski(2.0));
+        let search = Search::new(OwnedX::all(&x), Metric::Minkowski(2.0));
         let found = search.nearest(&x.slice(0..150), 9);
         for q in 0..150 {
             let query = &values[q * cols..(q + 1) * cols];

@@ -188,7 +188,11 @@ fn curves_say_what_would_help() {
     let (ctx, r2) = (Ctx::new(1), metric("r2").unwrap());
     let curve = inspect::learning_curve(&ctx, &prepared("Ridge"), &data, &folds, r2, &[0.1, 0.3, 0.6, 1.0]).unwrap();
     assert_eq!(curve.points.len(), 4);
-    assert!(curve.points[0].at < curve.points[3].at && curve.verdict.contains("no over-fitting"), "{}", curve.verdict);
+    assert!(
+        curve.points[0].at < curve.points[3].at && curve.verdict.contains("No sign of overfitting"),
+        "{}",
+        curve.verdict
+    );
     let values = [1e-3, 1.0, 1e3, 1e6].map(Value::Float);
     let curve =
         inspect::validation_curve(&ctx, &prepared("Ridge"), &data, &folds, r2, "Ridge__alpha", &values).unwrap();
@@ -201,7 +205,7 @@ fn curves_say_what_would_help() {
     let data = Data::new(X::dense(&x, 30).unwrap()).real(&y).unwrap();
     let folds = Folds::KFold { n_splits: 4, shuffle: true }.split(&data.batch(), None, 1).unwrap();
     let curve = inspect::learning_curve(&ctx, &spec("LinearRegression"), &data, &folds, r2, &[0.9, 1.0]).unwrap();
-    assert!(curve.verdict.contains("like over-fitting"), "{}", curve.verdict);
+    assert!(curve.verdict.contains("Overfitting"), "{}", curve.verdict);
 }
 
 #[test]

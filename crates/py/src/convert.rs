@@ -1,6 +1,6 @@
 //! Between Python's values and Ermine's: arrays, parameters, errors.
 
-use ermine::{Array, Error, Matrix, Numbers, Target, Value, Values, X};
+use ermine::{Array, Error, Matrix, Numbers, Target, Value, Values, X, core::param::DEEPEST};
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::{
     exceptions::{PyNotImplementedError, PyOSError, PyTypeError, PyValueError},
@@ -84,6 +84,13 @@ pub fn values(params: &Bound<'_, PyDict>) -> PyResult<Values> {
 }
 
 fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    value_at(object, 0)
+}
+
+fn value_at(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
+    if depth > DEEPEST {
+        return Err(PyValueError::new_err(format!("lists are nested more than {DEEPEST} deep")));
+    }
     if object.is_none() {
         Ok(Value::None)
     } else if let Ok(found) = object.cast::<PyBool>() {
@@ -98,7 +105,7 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     } else if let Ok(found) = object.cast::<Spec>() {
         Ok(Value::Model(Box::new(found.get().0.clone())))
     } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        object.try_iter()?.map(|item| value(&item?)).collect::<PyResult<_>>().map(Value::List)
+        object.try_iter()?.map(|item| value_at(&item?, depth + 1)).collect::<PyResult<_>>().map(Value::List)
     } else {
         Err(PyTypeError::new_err(format!("a parameter cannot be {}", object.get_type().name()?)))
     }

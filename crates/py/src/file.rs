@@ -8,6 +8,7 @@ use crate::{
 use ermine::{Ctx, FitLog, X};
 use ermine_app::{
     Fitted, file,
+    store::writer::{Content, Output as Place},
     table::{Category, Column, Kind, MISSING, Table, Text},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
@@ -26,12 +27,14 @@ impl Saved {
 
     /// Writes a model that takes its columns as they are. The header comes as JSON without parameters, the log as JSON.
     #[staticmethod]
+    #[pyo3(signature = (path, model, header, params, log, force=false))]
     fn write(
         path: PathBuf,
         model: &Bound<'_, Model>,
         header: &str,
         params: &Bound<'_, PyDict>,
         log: &str,
+        force: bool,
     ) -> PyResult<()> {
         let unreadable = |error: serde_json::Error| PyValueError::new_err(error.to_string());
         let fail = |error: ermine::Error| failure(error, None);
@@ -40,7 +43,8 @@ impl Saved {
         header.params = values(params)?.into_iter().map(|(name, value)| (name, value.to_string())).collect();
         let log: FitLog = serde_json::from_str(log).map_err(unreadable)?;
         let copy = (model.entry.load)(&model.model.to_bytes()).map_err(fail)?;
-        file::save(&Fitted { header, preparation: None, model: copy, log }, &path).map_err(fail)
+        let place = Place::open(&path, Content::Model, force, &[]).map_err(fail)?;
+        file::save(&Fitted { header, preparation: None, model: copy, log }, &place).map_err(fail)
     }
 
     /// JSON: model, schema, target, seed, scores, versions.

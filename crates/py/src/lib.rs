@@ -8,6 +8,7 @@ mod convert;
 mod encode;
 mod exchange;
 mod file;
+mod inside;
 mod metrics;
 mod run;
 mod search;
@@ -25,7 +26,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
-    types::{PyBytes, PyDict},
+    types::{PyBytes, PyDict, PyList},
 };
 use serde_json::json;
 
@@ -196,6 +197,21 @@ impl Model {
             attributes.set_item(name, array(py, found)?)?;
         }
         Ok(attributes)
+    }
+
+    /// The arrays of each tree, in the form that `inside` tells of.
+    fn trees<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        inside::trees(py, &*self.model)
+    }
+
+    /// Where a boosting starts before its first tree.
+    fn baseline(&self) -> Option<Vec<f64>> {
+        inside::baseline(&*self.model)
+    }
+
+    /// The members of an ensemble, each with the columns it looks at.
+    fn members(&self) -> PyResult<Option<Vec<(Model, Vec<u32>)>>> {
+        inside::members(&*self.model)
     }
 
     #[getter]

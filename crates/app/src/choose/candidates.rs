@@ -17,7 +17,7 @@ fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
         return Some(reason.into());
     }
     if rows.weights.is_some() && !info.weights {
-        return Some("it takes no weights".into());
+        return Some("does not support row weights".into());
     }
     if let Some(Encoded::Real(y)) = &rows.target {
         match info.target {
@@ -25,13 +25,13 @@ fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
                 return Some("the target is not a count".into());
             }
             Domain::Positive if !y.iter().all(|y| *y > 0.0) => {
-                return Some("the target is not above 0 everywhere".into());
+                return Some("the target is not positive".into());
             }
             _ => {}
         }
     }
     let numbers = rows.x.cols - rows.texts.0.len();
-    (info.word_counts && numbers > 0).then(|| "it is for counts of words".into())
+    (info.word_counts && numbers > 0).then(|| "for word counts only".into())
 }
 
 /// The models to try, and those left out with the reason.

@@ -103,7 +103,6 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     }
     let size = Size::of(rows);
     let mut course = Course { contest, rows, size, spent: 0.0, cuts: Vec::new(), skipped: Vec::new() };
-    let fallback = course.cheapest_first(specs.clone())?.swap_remove(0);
     let (mut standings, out, last) = course.climb(specs, ctx)?;
     let mut searched = 0;
     if contest.draws > 0 && !standings.is_empty() {
@@ -137,7 +136,6 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
         cuts: course.cuts,
         work: course.spent,
         seconds: begin.elapsed().as_secs_f64(),
-        fallback,
     })
 }
 
@@ -282,7 +280,7 @@ impl Course<'_> {
                 scores: folds.into_iter().map(|(value, _)| value).collect(),
                 ..none
             },
-            Err(Error::Cancelled) => Scored { problem: Some("stopped by the time limit".into()), cut: true, ..none },
+            Err(Error::Cancelled) => Scored { problem: Some("stopped by the budget".into()), cut: true, ..none },
             Err(error) => {
                 let line = error.to_string().lines().next().unwrap_or_default().to_string();
                 Scored { problem: Some(line), ..none }

@@ -79,20 +79,20 @@ impl Choice {
     /// A sound first model where nothing is compared.
     pub fn first(task: Task) -> Result<Choice> {
         let (name, why) = match task {
-            Task::Regression => ("Ridge", "a sound first model for a number"),
-            Task::Classification => ("LogisticRegression", "a sound first model for classes"),
-            _ => ("KMeans", "there is no target, so rows are grouped"),
+            Task::Regression => ("Ridge", "a sound default for regression"),
+            Task::Classification => ("LogisticRegression", "a sound default for classification"),
+            _ => ("KMeans", "there is no target, so rows are clustered"),
         };
         Choice::of(&Spec::new(name), Some(format!("{name}: {why}; choose another with --model")))
     }
 
-    /// The best of a comparison; the cheapest model where the clock left no time for any.
-    pub fn best(comparison: Comparison) -> Result<Choice> {
+    /// The best of a comparison; a sound first model where the budget left no time for any.
+    pub fn best(comparison: Comparison, task: Task) -> Result<Choice> {
         let choice = match comparison.best() {
             Some(best) => Choice::of(&best.spec, Some(comparison.verdict()))?,
             None if !comparison.cuts.is_empty() => {
-                let why = "the cheapest model: the time limit came before any could be scored";
-                Choice::of(&comparison.fallback, Some(why.into()))?
+                let why = "a sound first model: the budget ran out before any could be scored";
+                Choice { reason: Some(why.into()), ..Choice::first(task)? }
             }
             None => {
                 let why = comparison.standings.iter().find_map(|standing| standing.note.clone()).unwrap_or_default();
@@ -120,14 +120,11 @@ pub struct Comparison {
     pub searched: usize,
     /// What the effort did not allow.
     pub skipped: Vec<String>,
-    /// What a time limit cut; empty if the outcome depends on the data alone.
+    /// What the budget cut; empty if the outcome depends on the data alone.
     pub cuts: Vec<String>,
     /// Predicted seconds of one core that were planned.
     pub work: f64,
     pub seconds: f64,
-    /// The cheapest candidate.
-    #[serde(skip)]
-    pub fallback: Spec,
 }
 
 impl Comparison {

@@ -392,7 +392,7 @@ impl Fitted {
 fn verdict_of(found: &BiasVariance, classes: bool) -> String {
     let BiasVariance { error, bias, noise, net_variance: variance, .. } = *found;
     if error == 0.0 {
-        return "no refit is ever wrong".into();
+        return "no refit makes an error".into();
     }
     let share = |part: f64| format!("{:.0} % of the error", 100.0 * part / error);
     if variance > bias.max(noise) {
@@ -401,7 +401,7 @@ fn verdict_of(found: &BiasVariance, classes: bool) -> String {
     }
     if noise > bias {
         return format!(
-            "mostly noise ({}): rows alike in every column differ in the target, and no model can help",
+            "mostly noise ({}): similar rows have different targets, which no model can predict",
             share(noise)
         );
     }

@@ -9,19 +9,19 @@
 //! Written whole under a temporary name and renamed, at most about twice a second. A model decides what its state is; one that has none
 //! simply starts again.
 
-use crate::store::file::write_whole;
+use crate::store::writer::{Content, Output};
 use ermine::{
     Ctx, Error, Result,
     core::ctx::{Checkpoint, Exchange, together},
 };
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-const MAGIC: &[u8] = b"ermine checkpoint\n";
+pub(crate) const MAGIC: &[u8] = b"ermine checkpoint\n";
 const BETWEEN_WRITES: Duration = Duration::from_millis(500);
 
 /// The checkpoint of one run.
@@ -29,9 +29,9 @@ const BETWEEN_WRITES: Duration = Duration::from_millis(500);
 pub struct CheckpointFile(Arc<Inner>);
 
 struct Inner {
-    path: PathBuf,
+    /// Of the worker that writes.
+    output: Option<Output>,
     run: String,
-    writes: bool,
     state: Mutex<State>,
 }
 
@@ -50,8 +50,15 @@ impl CheckpointFile {
             Err(error) => Err(Error::io(path, "read", &error)),
             Ok(bytes) => Ok(Some(bytes)),
         };
-        let mine = if exchange.rank() == 0 { bytes() } else { Ok(None) };
-        let fits = match together(exchange, mine)?.swap_remove(0) {
+        let writes = exchange.rank() == 0;
+        // What is not a checkpoint is never overwritten: it could not be gone on from either.
+        let output = if writes { Output::open(path, Content::Checkpoint, false, &[]).map(Some) } else { Ok(None) };
+        let mine = output.and_then(|output| Ok((if writes { bytes()? } else { None }, output)));
+        let (mine, output) = match mine {
+            Ok((mine, output)) => (Ok(mine), output),
+            Err(error) => (Err(error), None),
+        };
+        let fits = match together(exchange, mine)?.swap_remove(0).filter(|bytes| !bytes.is_empty()) {
             None => BTreeMap::new(),
             Some(bytes) => {
                 let (of, fits) = parse(&bytes).ok_or_else(|| {
@@ -61,7 +68,7 @@ impl CheckpointFile {
                     return Err(Error::format(
                         path,
                         None,
-                        format!("a checkpoint of another run: {of}, and this is {run}"),
+                        format!("a checkpoint of another run: {of}, but this is {run}"),
                     )
                     .hint("delete it to start again, or give another file"));
                 }
@@ -69,7 +76,7 @@ impl CheckpointFile {
             }
         };
         let state = Mutex::new(State { fits, written: None });
-        Ok(CheckpointFile(Arc::new(Inner { path: path.into(), run, state, writes: exchange.rank() == 0 })))
+        Ok(CheckpointFile(Arc::new(Inner { output, run, state })))
     }
 
     /// Circumstances whose fit keeps its state here under `name`.
@@ -112,11 +119,12 @@ impl Checkpoint for Part {
     }
 
     fn save(&self, bytes: &[u8]) -> Result<()> {
-        let Inner { path, run, writes, state } = &*self.file.0;
+        let Inner { output, run, state } = &*self.file.0;
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         state.fits.insert(self.name.clone(), bytes.to_vec());
         // An older state leads to the same end, only later: not every short epoch is worth a write.
-        if !writes || state.written.is_some_and(|written| written.elapsed() < BETWEEN_WRITES) {
+        let Some(output) = output else { return Ok(()) };
+        if state.written.is_some_and(|written| written.elapsed() < BETWEEN_WRITES) {
             return Ok(());
         }
         let mut whole = MAGIC.to_vec();
@@ -124,7 +132,7 @@ impl Checkpoint for Part {
             postcard::to_stdvec(&(run, &state.fits)).map_err(|error| Error::Data(format!("checkpoint: {error}")))?;
         whole.extend_from_slice(&body);
         whole.extend_from_slice(&crc32fast::hash(&whole).to_le_bytes());
-        write_whole(path, &whole)?;
+        output.write(&whole)?;
         state.written = Some(Instant::now());
         Ok(())
     }

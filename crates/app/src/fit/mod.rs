@@ -1,6 +1,6 @@
 //! A preparation and the model fitted behind it: what a fold, a candidate and a run fit.
 
-mod checkpoint;
+pub mod checkpoint;
 mod preparation;
 
 pub use checkpoint::CheckpointFile;

@@ -1,8 +1,8 @@
-//! A look at a table before anything is learnt from it: columns that name rows, columns that give the answer away, rows that
-//! come twice, classes that are rare, rows in the order of time.
+//! Inspects a table before anything is learned from it: ids, columns that leak the target, duplicate rows, rare classes,
+//! rows sorted by time.
 //!
-//! What is certain to mislead (an id, a copy of the target, the parts of a target that is their sum) is left out with the reason;
-//! `--keep` brings a column back. What may mislead is said.
+//! What is certain to mislead (an id, a copy of the target, the parts of a target that is their sum) is left out, with
+//! the reason; `--keep` brings a column back. What may mislead becomes a warning.
 
 use crate::{
     plan::Dropped,
@@ -35,7 +35,7 @@ pub fn inspect(
     let truth = table.column(&target.name)?;
     let drop = |look: &mut Findings, column: &str, reason: String| {
         if keep.iter().any(|kept| kept == column) {
-            look.worries.push(format!("'{column}' is kept, though {reason}"));
+            look.worries.push(format!("'{column}' is kept, but {reason}"));
         } else {
             look.dropped.push(Dropped { column: column.into(), reason });
         }
@@ -47,14 +47,14 @@ pub fn inspect(
                 && known.distinct.is_some_and(|distinct| distinct * 20 < (known.rows - known.missing) * 19)
         });
         if !repeats && is_id(&field.name, column, &sample.numbers) {
-            drop(&mut look, &field.name, "it names the rows: every value is different".into());
+            drop(&mut look, &field.name, "looks like an id: every value is different".into());
         } else if is_copy(column, truth, !target.classes.is_empty()) {
-            drop(&mut look, &field.name, format!("it gives '{}' away: each of its values stands for one", target.name));
+            drop(&mut look, &field.name, format!("leaks the target: maps one-to-one to '{}'", target.name));
         }
     }
     if target.classes.is_empty() {
         for name in parts_of_sum(table, features, target, &look, ctx)? {
-            drop(&mut look, &name, format!("it is a part of '{}', which is the sum of its parts", target.name));
+            drop(&mut look, &name, format!("leaks the target: '{}' is the sum of it and other columns", target.name));
         }
     }
     let left = features.columns.iter().filter(|field| look.dropped.iter().all(|drop| drop.column != field.name));
@@ -62,7 +62,7 @@ pub fn inspect(
     if left.is_empty() && !look.dropped.is_empty() {
         // Better a warning than nothing to learn from.
         let kept = std::mem::take(&mut look.dropped);
-        look.worries.extend(kept.into_iter().map(|drop| format!("'{}' is kept, though {}", drop.column, drop.reason)));
+        look.worries.extend(kept.into_iter().map(|drop| format!("'{}' is kept, but {}", drop.column, drop.reason)));
     }
     for field in features.columns.iter().filter(|field| matches!(field.kind, Kind::Date | Kind::DateTime)) {
         if let Column::Date(values) | Column::DateTime(values) = table.column(&field.name)?
@@ -70,7 +70,7 @@ pub fn inspect(
             && values.is_sorted()
         {
             look.worries.push(format!(
-                "rows are in the order of '{}', and the test rows were drawn from all times: predicting the future is harder",
+                "rows are sorted by '{}', but test rows were drawn at random: scores on future rows may be lower",
                 field.name
             ));
         }
@@ -229,15 +229,15 @@ pub fn balance(labels: &Labels) -> Vec<String> {
     if !few.is_empty() {
         let more = if few.len() > 5 { ", ..." } else { "" };
         let few = few[..few.len().min(5)].join(", ");
-        worries.push(format!("classes with very few rows: {few}{more}; their scores rest on little"));
+        worries.push(format!("classes with very few rows: {few}{more}; their scores are unreliable"));
     }
     if let Some(most) = (0..names.len()).max_by_key(|&class| counts[class])
         && counts[most] * 10 > codes.len() * 8
     {
         let share = 100.0 * counts[most] as f64 / codes.len() as f64;
         worries.push(format!(
-            "{share:.0} % of the rows are {}: always predicting it scores that accuracy; look at balanced accuracy \
-             and the area under the curve",
+            "imbalanced classes: {share:.0} % of the rows are {}, so always predicting it has that accuracy; look at \
+             balanced accuracy and ROC AUC",
             names[most]
         ));
     }
@@ -252,11 +252,11 @@ pub fn duplicates(hashes: &[u64], split: &Fold) -> Vec<String> {
     let known = test.iter().filter(|&&row| seen.contains(&hashes[row])).count();
     let mut worries = Vec::new();
     if (twice + known) * 100 > hashes.len() {
-        worries.push(format!("{} of {} rows are equal to another row in every column", twice + known, hashes.len()));
+        worries.push(format!("{} of {} rows are duplicates of another row", twice + known, hashes.len()));
     }
     if known * 50 > test.len() {
         worries.push(format!(
-            "{known} of {} test rows are equal to a training row: the test score is a little too good",
+            "{known} of {} test rows are duplicates of a training row: the test score is optimistic",
             test.len()
         ));
     }

@@ -52,7 +52,7 @@ impl Predictions {
     /// The value of one metric; an error if the predictions do not have what it needs.
     pub fn metric(&self, metric: &Metric, truth: &Encoded, weights: Option<&[f64]>) -> Result<f64> {
         let values = self.of(metric.needs).ok_or_else(|| {
-            Error::Unsupported(format!("{} needs {:?}, which this model does not give", metric.name, metric.needs))
+            Error::Unsupported(format!("{} needs {:?}, which this model does not provide", metric.name, metric.needs))
         })?;
         metric.value(&truth.target(), values, weights)
     }
@@ -235,12 +235,12 @@ pub fn summarise(folds: &[Scores]) -> FoldScores {
 }
 
 /// A score whose interval reaches down to guessing proves nothing.
-pub fn no_better_than_guessing(tested: &Tested, metric: &str) -> Option<String> {
+pub fn no_better_than_baseline(tested: &Tested, metric: &str) -> Option<String> {
     let interval = tested.intervals.iter().find(|interval| interval.metric == metric)?;
     let guess = tested.baseline.iter().find(|(name, _)| *name == metric)?.1;
     let proven = match metrics::metric(metric).ok()?.greater_is_better {
         true => interval.low > guess,
         false => interval.high < guess,
     };
-    (!proven).then(|| "the test rows do not prove that the model is better than guessing".into())
+    (!proven).then(|| "not significantly better than the baseline on the test rows".into())
 }

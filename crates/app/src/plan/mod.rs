@@ -84,7 +84,7 @@ impl Plan {
         if features.columns.is_empty() {
             let why: Vec<String> = dropped.iter().map(|drop| format!("'{}': {}", drop.column, drop.reason)).collect();
             let why = if why.is_empty() { "the file has no other column".into() } else { why.join("; ") };
-            return Err(Error::Data(format!("there is no column to learn from ({why})")));
+            return Err(Error::Data(format!("there are no features ({why})")));
         }
         let is_date = |kind: Kind| matches!(kind, Kind::Date | Kind::DateTime);
         let terms = match &job.features {
@@ -137,7 +137,9 @@ impl Plan {
             None => None,
             Some(name) => match table.column(name)? {
                 Column::Number(values) => Some(values.clone()),
-                other => return Err(Error::Data(format!("the weights '{name}' hold {}, not numbers", other.kind()))),
+                other => {
+                    return Err(Error::Data(format!("the weight column '{name}' holds {}, not numbers", other.kind())));
+                }
             },
         };
         let features = feature_kinds(&self.features);
@@ -189,12 +191,12 @@ fn target(
             return Ok(None);
         }
         let columns = opened.schema.names().join(", ");
-        return Err(Error::Data("no target: which column is to be predicted?".into())
+        return Err(Error::Data("no target: which column should be predicted?".into())
             .hint(format!("give one with --target; the columns are {columns}")));
     };
     if !wanted {
         let model = named.map_or("clustering", |entry| entry.name);
-        notes.push(format!("{model} takes no target: '{name}' is left out"));
+        notes.push(format!("{model} uses no target: '{name}' is left out"));
         return Ok(None);
     }
     let task = if task.is_supervised() { task } else { task_of(name, opened)? };

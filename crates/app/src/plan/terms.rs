@@ -165,7 +165,7 @@ fn numbers(name: &str, column: &Column, dates: bool) -> Result<Vec<f64>> {
         }
         other => {
             let wanted = if dates { "a date" } else { "a number" };
-            Err(Error::Data(format!("the formula needs {wanted} in column '{name}', and it holds {}", other.kind())))
+            Err(Error::Data(format!("the formula needs {wanted} in column '{name}', but it holds {}", other.kind())))
         }
     }
 }
@@ -176,7 +176,7 @@ fn strings(name: &str, column: &Column) -> Result<Text> {
         Column::Category(category) => {
             Ok((0..category.codes.len()).map(|row| category.get(row).unwrap_or_default()).collect())
         }
-        other => Err(Error::Data(format!("the formula needs text in column '{name}', and it holds {}", other.kind()))),
+        other => Err(Error::Data(format!("the formula needs text in column '{name}', but it holds {}", other.kind()))),
     }
 }
 
@@ -274,7 +274,8 @@ fn different_rows(term: &Term, table: &Table) -> Result<Vec<usize>> {
 
 /// The raw columns that the terms read, in the order of the schema.
 pub fn used(terms: &[Term], schema: &Schema) -> Schema {
-    let reads = |field: &&Field| terms.iter().any(|term| term.columns().contains(&&field.name));
+    let read: std::collections::HashSet<&String> = terms.iter().flat_map(Term::columns).collect();
+    let reads = |field: &&Field| read.contains(&field.name);
     Schema { columns: schema.columns.iter().filter(reads).cloned().collect(), na: schema.na.clone() }
 }
 
@@ -352,7 +353,7 @@ pub fn parse(formula: &str, schema: &Schema) -> Result<Vec<Term>> {
         }
     }
     if rest_of_columns {
-        let named: Vec<String> = terms
+        let named: std::collections::HashSet<String> = terms
             .iter()
             .filter_map(|term| if let Term::Column(name) = term { Some(name.clone()) } else { None })
             .collect();

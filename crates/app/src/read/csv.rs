@@ -33,7 +33,7 @@ use self::{
     parse::{Plan, Raw, parse},
     pieces::Pieces,
 };
-use super::{ReadOptions, Scan};
+use super::{ReadOptions, Scan, check_room, too_large};
 use crate::table::{self, Column, Dictionary, Kind, KindSet, MAX_LEVELS, Na, Schema, Table, Tally};
 use ermine_core::error::{Error, Result};
 use flate2::read::MultiGzDecoder;
@@ -59,7 +59,7 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
     if path == Path::new("-") {
         return read_from(path, std::io::stdin().lock(), options);
     }
-    read_plain(path, &Content::open(path)?, options)
+    read_plain(path, &Content::open(path, options.memory)?, options)
 }
 
 /// The bytes of a file, unpacked.
@@ -69,22 +69,78 @@ enum Content {
 }
 
 impl Content {
-    fn open(path: &Path) -> Result<Content> {
+    /// All of it. A file that is cut meanwhile is an error: were it mapped, it would be the end of the process.
+    fn open(path: &Path, memory: u64) -> Result<Content> {
+        let failed = |error: std::io::Error| Error::io(path, "read", &error);
+        let mut file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
+        let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
+        let mut magic = [0; 2];
+        if about.is_file() && about.len() >= 2 && read_at(&file, &mut magic, 0).is_ok() && magic != GZIP_MAGIC {
+            if about.len() > memory {
+                return Err(too_large(path, about.len(), memory));
+            }
+            let length = usize::try_from(about.len()).map_err(|_| too_large(path, about.len(), memory))?;
+            check_room(path, length)?;
+            let mut bytes = vec![0; length];
+            let piece = 8 << 20;
+            let pieces = bytes.par_chunks_mut(piece).enumerate();
+            pieces.try_for_each(|(i, bytes)| read_at(&file, bytes, (i * piece) as u64)).map_err(failed)?;
+            return Ok(Content::Bytes(bytes));
+        }
+        Ok(Content::Bytes(read_stream(path, &mut file, memory)?))
+    }
+
+    /// For workers of which each looks at its own part of a file that none could hold.
+    fn map(path: &Path, memory: u64) -> Result<Content> {
         let mut file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
         let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
         // An empty file cannot be mapped.
         if about.is_file() && about.len() > 0 {
             // SAFETY: the map is read only and lives shorter than `file`. Another process that shortens the file meanwhile
-            // would end this one; every reader that maps files takes that risk.
+            // would end this one.
             let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, "read", &error))?;
             if !map.starts_with(GZIP_MAGIC) {
                 return Ok(Content::Map(map));
             }
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|error| Error::io(path, "read", &error))?;
-        Ok(Content::Bytes(unpacked(path, bytes)?))
+        Ok(Content::Bytes(read_stream(path, &mut file, memory)?))
     }
+}
+
+/// These bytes of a file, from any thread.
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => std::io::Error::other("it became shorter while it was read"),
+        _ => error,
+    });
+    #[cfg(not(unix))]
+    {
+        use std::io::{Seek, SeekFrom};
+        let mut file = file.try_clone()?;
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(bytes)
+    }
+}
+
+/// A stream to its end, unpacked, as long as it is no longer than `memory`.
+fn read_stream(path: &Path, input: impl Read, memory: u64) -> Result<Vec<u8>> {
+    let mut input = input;
+    let mut magic = Vec::new();
+    input.by_ref().take(2).read_to_end(&mut magic).map_err(|error| Error::io(path, "read", &error))?;
+    let packed = magic == GZIP_MAGIC;
+    let whole = std::io::Cursor::new(magic).chain(input);
+    let mut plain: Box<dyn Read + '_> = match packed {
+        true => Box::new(MultiGzDecoder::new(std::io::BufReader::with_capacity(1 << 18, whole))),
+        false => Box::new(whole),
+    };
+    let mut bytes = Vec::new();
+    let done = plain.by_ref().take(memory.saturating_add(1)).read_to_end(&mut bytes);
+    done.map_err(|error| Error::io(path, if packed { "unpack" } else { "read" }, &error))?;
+    if bytes.len() as u64 > memory {
+        return Err(too_large(path, bytes.len() as u64, memory));
+    }
+    Ok(bytes)
 }
 
 impl std::ops::Deref for Content {
@@ -98,27 +154,57 @@ impl std::ops::Deref for Content {
     }
 }
 
-fn unpacked(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
-    if !bytes.starts_with(GZIP_MAGIC) {
-        return Ok(bytes);
-    }
-    let mut plain = Vec::new();
-    let done = MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain);
-    done.map_err(|error| Error::io(path, "unpack", &error))?;
-    Ok(plain)
-}
-
 /// Reads CSV, plain or gzip, from anything; `path` is for messages.
-pub fn read_from(path: impl AsRef<Path>, mut input: impl Read, options: &ReadOptions) -> Result<Table> {
-    let mut bytes = Vec::new();
-    input.read_to_end(&mut bytes).map_err(|error| Error::io(path.as_ref(), "read", &error))?;
-    read_bytes(path, bytes, options)
+pub fn read_from(path: impl AsRef<Path>, input: impl Read, options: &ReadOptions) -> Result<Table> {
+    let path = path.as_ref();
+    read_plain(path, &read_stream(path, input, options.memory)?, options)
 }
 
 /// Reads CSV, plain or gzip, from memory; `path` is for messages.
 pub fn read_bytes(path: impl AsRef<Path>, bytes: Vec<u8>, options: &ReadOptions) -> Result<Table> {
     let path = path.as_ref();
-    read_plain(path, &unpacked(path, bytes)?, options)
+    if !bytes.starts_with(GZIP_MAGIC) {
+        return read_plain(path, &bytes, options);
+    }
+    read_plain(path, &read_stream(path, bytes.as_slice(), options.memory)?, options)
+}
+
+/// About how many bytes the table of a file takes: its fields, as the head has them, over the whole length of the text. A packed file is
+/// unpacked for it, as far as needed to know whether it takes more than `enough`.
+pub(crate) fn decoded_bytes(path: &Path, options: &ReadOptions, enough: u64) -> Result<u64> {
+    let file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
+    let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
+    if !about.is_file() {
+        return Ok(0);
+    }
+    let failed = |error: std::io::Error| Error::io(path, "read", &error);
+    let mut magic = [0; 2];
+    let packed = read_at(&file, &mut magic, 0).is_ok() && magic == GZIP_MAGIC;
+    let mut input: Box<dyn Read> = match packed {
+        true => Box::new(MultiGzDecoder::new(std::io::BufReader::with_capacity(1 << 18, file))),
+        false => Box::new(file),
+    };
+    let mut head = Vec::new();
+    input.by_ref().take(1 << 18).read_to_end(&mut head).map_err(failed)?;
+    let delimiter = options.delimiter.unwrap_or_else(|| layout::find_delimiter(&head));
+    let fields = head.iter().filter(|&&byte| byte == delimiter || byte == b'\n').count() as u64 + 1;
+    let bytes = |text: u64| text.max((8.0 * fields as f64 / head.len().max(1) as f64 * text as f64) as u64);
+    if !packed {
+        return Ok(bytes(about.len()));
+    }
+    // Deflate makes at most 1,032 of one.
+    if bytes(about.len().saturating_mul(1032)) <= enough {
+        return Ok(bytes(about.len().saturating_mul(1032)));
+    }
+    let mut text = head.len() as u64;
+    let mut buffer = vec![0; 1 << 18];
+    while bytes(text) <= enough {
+        match input.read(&mut buffer).map_err(|error| Error::io(path, "unpack", &error))? {
+            0 => break,
+            read => text += read as u64,
+        }
+    }
+    Ok(bytes(text))
 }
 
 /// Hands out consecutive rows in order, as tables of about `chunk_bytes` of the file each, read against a schema, with
@@ -311,6 +397,7 @@ struct Part<'a> {
     found: Vec<Option<Raw>>,
     rows: usize,
     chunk_bytes: usize,
+    memory: u64,
 }
 
 impl<'a> Part<'a> {
@@ -325,13 +412,30 @@ impl<'a> Part<'a> {
         let locate = |fault: Box<Fault>| fault.locate(path, body, 1 + newlines(&data[..layout.body]));
         let inference = Inference::start(layout, body, options, locate)?;
         let found = layout.names.iter().map(|_| None).collect();
-        Ok(Part { path, data, layout, records, inference, found, rows: 0, chunk_bytes: options.chunk_bytes })
+        Ok(Part {
+            path,
+            data,
+            layout,
+            records,
+            inference,
+            found,
+            rows: 0,
+            chunk_bytes: options.chunk_bytes,
+            memory: options.memory,
+        })
     }
 
     /// Parses until every column has the first kind that all its fields fit.
     fn settle(&mut self) -> Result<()> {
         loop {
             let records = &self.data[self.records.clone()];
+            // Columns are made before the rows are known: one for each line at most.
+            let wanted = self.inference.columns.iter().filter(|column| column.state == State::Parsing).count();
+            let needed = (newlines(records) + 1).saturating_mul(8 * wanted as u64);
+            if needed > self.memory {
+                return Err(too_large(self.path, needed, self.memory));
+            }
+            check_room(self.path, usize::try_from(needed).unwrap_or(usize::MAX))?;
             let locate =
                 |fault: Box<Fault>| fault.locate(self.path, records, 1 + newlines(&self.data[..self.records.start]));
             let block = parse(records, &self.inference.plan(), self.chunk_bytes).map_err(locate)?;

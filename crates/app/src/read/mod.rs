@@ -36,6 +36,9 @@ pub struct ReadOptions {
     pub labels: Option<PathBuf>,
     /// Bytes of a CSV file that a thread takes at a time, at most. The table does not depend on it.
     pub chunk_bytes: usize,
+    /// Bytes that the text or the values of a file may take in memory. What turns out to be larger is refused while it is read,
+    /// whatever its size on disk said.
+    pub memory: u64,
 }
 
 impl Default for ReadOptions {
@@ -49,6 +52,7 @@ impl Default for ReadOptions {
             schema: None,
             labels: None,
             chunk_bytes: 4 << 20,
+            memory: u64::MAX,
         }
     }
 }
@@ -96,7 +100,7 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
 
 fn read_one(path: &Path, options: &ReadOptions) -> Result<Table> {
     if idx::is_idx(path)? {
-        let table = idx::read(path)?;
+        let table = idx::read(path, options.memory)?;
         return match &options.columns {
             Some(columns) => table.select(columns),
             None => Ok(table),
@@ -104,7 +108,12 @@ fn read_one(path: &Path, options: &ReadOptions) -> Result<Table> {
     }
     if path == Path::new("-") {
         let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Error::io("-", "read", &error))?;
+        let mut stream = std::io::stdin().lock().take(options.memory.saturating_add(1));
+        stream.read_to_end(&mut bytes).map_err(|error| Error::io("-", "read", &error))?;
+        if bytes.len() as u64 > options.memory {
+            return Err(too_large(path, bytes.len() as u64, options.memory)
+                .hint("write it to a file, which is read from disk in blocks"));
+        }
         return if bytes.starts_with(PARQUET_MAGIC) {
             parquet::read_bytes(path, &bytes, options)
         } else {
@@ -136,9 +145,39 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
     let path = path.as_ref();
     if options.labels.is_some() || idx::is_idx(path)? {
         return Err(Error::Unsupported("images with labels are read whole, not from disk".into())
-            .hint("give more with --memory"));
+            .hint("allow more with --memory"));
     }
     if is_parquet(path)? { parquet::scan(path, options) } else { csv::scan(path, options) }
+}
+
+/// About how many bytes the table of a file takes in memory: from what Parquet and IDX say of themselves, from the length of a text and its
+/// head, from a packed text by unpacking it until it is more than `enough`. What streams is not known before it is read, and counts 0.
+pub fn decoded_bytes(path: impl AsRef<Path>, options: &ReadOptions, enough: u64) -> Result<u64> {
+    let path = path.as_ref();
+    if path == Path::new("-") || !path.is_file() {
+        return Ok(0);
+    }
+    if idx::is_idx(path)? {
+        return idx::decoded_bytes(path);
+    }
+    match is_parquet(path)? {
+        true => parquet::decoded_bytes(path, options),
+        false => csv::decoded_bytes(path, options, enough),
+    }
+}
+
+/// What a file that is larger than it may be is refused with.
+pub(crate) fn too_large(path: &Path, needed: u64, memory: u64) -> Error {
+    let problem = format!("it needs at least {needed} bytes of memory, but only {memory} are allowed");
+    Error::format(path, None, problem).hint("allow more with --memory")
+}
+
+/// Whether there is memory for so many bytes at all: an allocation that fails would end the process.
+pub(crate) fn check_room(path: &Path, bytes: usize) -> Result<()> {
+    match Vec::<u8>::new().try_reserve_exact(bytes) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(Error::format(path, None, format!("it takes {bytes} bytes, more memory than is available"))),
+    }
 }
 
 const PARQUET_MAGIC: &[u8] = b"PAR1";

@@ -3,7 +3,7 @@
 //! What is known of it afterwards is the same wherever it is: the columns, a summary of each, the values of the target, and a sample of
 //! rows that depends on their numbers alone.
 
-use super::{ReadOptions, Scan, scan, shares, stream};
+use super::{ReadOptions, Scan, decoded_bytes, scan, shares, stream};
 use crate::table::{Column, Dictionary, Field, Kind, Schema, Summary, Table, Tally};
 use ermine_core::{
     Ctx,
@@ -58,14 +58,14 @@ pub fn files(data: &Path) -> Result<Vec<PathBuf>> {
     if found.is_empty() { Err(wrong("no file matches this pattern".into())) } else { Ok(found) }
 }
 
-/// Bytes that the table in these files takes, its numbers and their prepared form, side by side.
-pub fn bytes_needed(files: &[PathBuf]) -> u64 {
-    let needed = |path: &PathBuf| {
-        let about = std::fs::metadata(path).ok().filter(|about| about.is_file());
-        let packed = path.extension().is_some_and(|end| end == "gz" || end == "parquet");
-        about.map_or(0, |about| about.len().saturating_mul(if packed { 12 } else { 3 }))
-    };
-    files.iter().map(needed).sum()
+/// Bytes that the table in these files takes, its numbers, a part of them and their prepared form, side by side; counted no further
+/// than `enough`.
+pub fn bytes_needed(files: &[PathBuf], options: &ReadOptions, enough: u64) -> Result<u64> {
+    let mut needed = 0u64;
+    for file in files {
+        needed = needed.saturating_add(decoded_bytes(file, options, enough / 4)?.saturating_mul(4));
+    }
+    Ok(needed)
 }
 
 impl Opened {
@@ -79,11 +79,14 @@ impl Opened {
     ) -> Result<Opened> {
         ctx.progress(Progress { what: "reading", step: 0, of: None, value: None });
         let exchange = ctx.exchange();
-        let fits = together(exchange, Ok(bytes_needed(files) / exchange.size() as u64 <= memory))?;
+        let allowed = memory.saturating_mul(exchange.size() as u64);
+        let fits = bytes_needed(files, options, allowed).map(|needed| needed <= allowed);
         let mut find = Finder::new(ctx.seed, target);
-        if fits.contains(&false) {
+        if together(exchange, fits)?.contains(&false) {
             return Opened::on_disk(files, options, find, ctx);
         }
+        // The estimate was of the whole; what is read does not exceed it either.
+        let options = &ReadOptions { memory, ..options.clone() };
         let (table, first, rows, summary) = match files {
             [file] if exchange.size() == 1 => {
                 let table = super::read(file, options)?;

@@ -36,7 +36,7 @@ use parquet::{
 };
 use rayon::prelude::*;
 
-use super::{ReadOptions, Scan};
+use super::{ReadOptions, Scan, check_room, too_large};
 use crate::table::{
     self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, Places, SAMPLE_ROWS, Schema, Strings,
     Table, Tally, Text, TextEvidence, UNSEEN,
@@ -56,7 +56,17 @@ pub fn read_bytes(path: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -
     read_file(&Source::open(path.as_ref(), input, options, options.schema.as_ref())?)
 }
 
+/// Bytes of the table that [`read`] makes: rows times columns, and the strings.
+pub(crate) fn decoded_bytes(path: &Path, options: &ReadOptions) -> Result<u64> {
+    Ok(Source::open(path, Input::File(path.into()), options, options.schema.as_ref())?.decoded_bytes())
+}
+
 fn read_file(source: &Source) -> Result<Table> {
+    let needed = source.decoded_bytes();
+    if needed > source.memory {
+        return Err(too_large(&source.path, needed, source.memory));
+    }
+    check_room(&source.path, usize::try_from(needed).unwrap_or(usize::MAX))?;
     let table = source.read_groups(0..source.metadata.num_row_groups())?;
     if table.rows() == 0 { Err(source.problem("the file has no rows")) } else { Ok(table) }
 }
@@ -218,6 +228,8 @@ struct Source {
     columns: Vec<Wanted>,
     na: Na,
     markers: Vec<String>,
+    /// Bytes that a whole table may take.
+    memory: u64,
 }
 
 enum Input {
@@ -278,7 +290,8 @@ impl Source {
         for leaf in 0..descriptor.num_columns() {
             leaves[descriptor.get_column_root_idx(leaf)] = leaf;
         }
-        let mut source = Source { path: path.into(), input, metadata, columns: Vec::new(), na, markers };
+        let memory = options.memory;
+        let mut source = Source { path: path.into(), input, metadata, columns: Vec::new(), na, markers, memory };
 
         let names: Vec<String> = fields.iter().map(|field| field.name().to_string()).collect();
         let schema = match (schema, &options.columns) {
@@ -314,6 +327,24 @@ impl Source {
             source.columns.push(Wanted { name, leaf: leaves[root], meaning, natural, target, text: None });
         }
         Ok(source)
+    }
+
+    /// As the metadata have it. Equal values may take next to nothing in the file; in a table each has its place.
+    fn decoded_bytes(&self) -> u64 {
+        let bytes = |group: usize| {
+            let rows = self.group_rows(group) as u64;
+            let chunks = self.metadata.row_group(group).columns();
+            let of = |wanted: &Wanted| match wanted.natural {
+                Kind::Number | Kind::Date | Kind::DateTime => rows.saturating_mul(8),
+                Kind::Boolean => rows,
+                Kind::Category | Kind::Text => {
+                    let strings = chunks.get(wanted.leaf).map_or(0, |chunk| chunk.uncompressed_size().max(0) as u64);
+                    rows.saturating_mul(4).saturating_add(strings)
+                }
+            };
+            self.columns.iter().map(of).fold(0u64, u64::saturating_add)
+        };
+        (0..self.metadata.num_row_groups()).map(bytes).fold(0u64, u64::saturating_add)
     }
 
     fn problem(&self, problem: impl Into<String>) -> Error {
@@ -772,7 +803,7 @@ fn extend_values(
         ColumnReader::FloatColumnReader(reader) => each(all, reader, rows, |&value| f64::from(value)),
         ColumnReader::DoubleColumnReader(reader) => each(all, reader, rows, |&value| value),
         ColumnReader::ByteArrayColumnReader(reader) => {
-            let Meaning::Decimal(scale) = meaning else { return Err("strings are no numbers".into()) };
+            let Meaning::Decimal(scale) = meaning else { return Err("strings are not numbers".into()) };
             each(all, reader, rows, |value| big_integer(value.data()) / scale)
         }
         ColumnReader::FixedLenByteArrayColumnReader(reader) => match meaning {
@@ -782,7 +813,7 @@ fn extend_values(
                 _ => f64::NAN,
             }),
         },
-        ColumnReader::BoolColumnReader(_) => Err("truth values are no numbers".into()),
+        ColumnReader::BoolColumnReader(_) => Err("booleans are not numbers".into()),
     }
 }
 

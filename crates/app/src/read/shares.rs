@@ -152,7 +152,7 @@ impl<'a> Survey<'a> {
                 let size = std::fs::metadata(path).map_err(|error| Error::io(path, "open", &error))?.len();
                 let found = format_of(path)?;
                 if found != format {
-                    let problem = format!("this is {found:?}, and {} is {format:?}", files[0].display());
+                    let problem = format!("this is {found:?}, but {} is {format:?}", files[0].display());
                     return Err(Error::format(path, None, problem));
                 }
                 sizes.push((size, format == Format::Parquet || !CsvFile::is_packed(path)?));
@@ -241,8 +241,8 @@ impl Open {
 pub(super) fn same_names(first: &Path, expected: &[String], path: &Path, found: &[String]) -> Result<()> {
     let other = |a: &[String], b: &[String]| a.iter().find(|name| !b.contains(name)).cloned();
     let problem = match (other(expected, found), other(found, expected)) {
-        (Some(name), _) => format!("there is no column '{name}', and {} has one", first.display()),
-        (None, Some(name)) => format!("there is a column '{name}', and {} has none", first.display()),
+        (Some(name), _) => format!("there is no column '{name}', but {} has one", first.display()),
+        (None, Some(name)) => format!("there is a column '{name}', but {} has none", first.display()),
         (None, None) => return Ok(()),
     };
     Err(Error::format(path, None, problem))
@@ -336,7 +336,7 @@ fn agree(
         let other = |note: &Note| note.kind != first.kind && !(is_string(note.kind) && is_string(first.kind));
         if let Some((index, found)) = notes.iter().find(|(_, note)| other(note)) {
             let first_file = files[notes[0].0].display();
-            let problem = format!("column '{name}' holds {}, and in {first_file} it holds {}", found.kind, first.kind);
+            let problem = format!("column '{name}' holds {}, but in {first_file} it holds {}", found.kind, first.kind);
             return Err(Error::format(&files[*index], None, problem));
         }
         let mut levels = Dictionary::default();

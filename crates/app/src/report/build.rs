@@ -10,7 +10,7 @@ use crate::{
     run::Job,
     store::{Fitted, Header},
 };
-use ermine::{Certificate, Numbers, Result, Value};
+use ermine::{Numbers, Result, Value};
 use std::collections::BTreeMap;
 
 /// Rows at each step of a run.
@@ -41,13 +41,15 @@ impl Report {
     pub fn of(job: &Job, plan: Plan, choice: Choice, pipeline: Pipeline, outcome: Outcome) -> Result<(Fitted, Report)> {
         let Outcome { tested, folds, clusters, insight, sizes, fingerprint, mut notes } = outcome;
         let Choice { entry, estimator, reason, comparison, .. } = choice;
-        let names = |scores: &Scores| scores.iter().map(|(name, value)| (name.to_string(), *value)).collect();
-        let mut scores: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        // What is not finite is no score.
+        let score = |name: &str, value: f64| (name.to_string(), Some(value).filter(|value| value.is_finite()));
+        let names = |scores: &Scores| scores.iter().map(|(name, value)| score(name, *value)).collect();
+        let mut scores: BTreeMap<String, BTreeMap<String, Option<f64>>> = BTreeMap::new();
         if let Some(tested) = &tested {
             scores.insert("test".into(), names(&tested.scores));
         }
         if let Some(folds) = &folds {
-            let means = folds.scores.iter().map(|(name, mean, _)| (name.to_string(), *mean)).collect();
+            let means = folds.scores.iter().map(|(name, mean, _)| score(name, *mean)).collect();
             scores.insert("cross-validation".into(), means);
         }
         let defaults: BTreeMap<&str, Value> = (entry.params)().into_iter().map(|p| (p.name, p.default)).collect();
@@ -69,12 +71,13 @@ impl Report {
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
         if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
-            notes.push(format!("the time limit left out: {}", first_few(&found.cuts)));
+            notes.push(format!("not finished within the budget: {}", first_few(&found.cuts)));
         }
-        notes.extend(log.notes.iter().cloned());
+        let names = fitted.prepared_names();
+        notes.extend(log.notes.iter().map(|note| ermine::core::log::name_columns(note, &names)));
         notes.extend(worries(&fitted));
         if let (Some(tested), Some(found)) = (&tested, &comparison) {
-            notes.extend(judge::no_better_than_guessing(tested, found.metric));
+            notes.extend(judge::no_better_than_baseline(tested, found.metric));
         }
         let report = Report {
             data: DataReport {
@@ -149,21 +152,12 @@ fn drivers(fitted: &Fitted) -> Vec<Driver> {
 /// What the log says that a user should hear.
 fn worries(fitted: &Fitted) -> Vec<String> {
     let mut notes = Vec::new();
-    let names = fitted.prepared_names();
     if fitted.log.unfinished() {
         let more = match fitted.log.stop() {
             ermine::Stop::Halted(ermine::Halt::MaxIter) => "; allow more with --max-iter",
             _ => "",
         };
         notes.push(format!("the fit did not meet its tolerance: {}{more}", fitted.log));
-    }
-    if let Certificate::LeastSquares { redundant, .. } = fitted.log.certificate() {
-        for redundant in redundant {
-            let of: Vec<String> =
-                redundant.of.iter().map(|(j, factor)| format!("{factor:.4} x {}", names[*j])).collect();
-            let of = if of.is_empty() { "a constant".into() } else { of.join(" + ") };
-            notes.push(format!("column '{}' is redundant: it equals {of}", names[redundant.column]));
-        }
     }
     notes
 }

@@ -34,7 +34,7 @@ impl Frame {
             schema.columns.iter().map(|field| table.column(&field.name)).collect::<Result<_>>()?;
         for (column, field) in columns.iter().zip(&schema.columns) {
             if column.kind() != field.kind {
-                let problem = format!("it holds {}, and the model was fitted on {}", column.kind(), field.kind);
+                let problem = format!("it holds {}, but the model was fitted on {}", column.kind(), field.kind);
                 return Err(Error::Value {
                     row: None,
                     column: Some(ermine::core::error::Column::Name(field.name.clone())),
@@ -98,8 +98,8 @@ impl Encoded {
                 Ok(Encoded::Real(values.clone()))
             }
             other => {
-                Err(Error::Data(format!("the target '{name}' holds {}, and a regression needs numbers", other.kind()))
-                    .hint("give a classification model, or --task classification"))
+                Err(Error::Data(format!("the target '{name}' holds {}, but a regression needs numbers", other.kind()))
+                    .hint("choose a classification model, or --task classification"))
             }
         }
     }

@@ -10,14 +10,14 @@
 //! checksum              CRC-32 of everything before
 //! ```
 //!
-//! A file is written under a temporary name beside its place and renamed, so a full disk or a crash leaves the old file or none.
+//! A file is read back and checked before it is written, and written all or nothing ([`super::writer`]).
 //! Reading checks lengths against the file before taking memory, then the checksum, then every part of the model; no code runs.
 
-use crate::store::{Body, Fitted, Header};
+use super::{Body, Fitted, Header, writer::Output};
 use ermine::{Error, Result, core::error::Result as CoreResult};
-use std::{fs, io::Write, path::Path};
+use std::{fs, path::Path};
 
-const MAGIC: &[u8; 13] = b"ermine model\n";
+pub(crate) const MAGIC: &[u8; 13] = b"ermine model\n";
 
 /// The newest format this program writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
@@ -38,27 +38,14 @@ pub fn to_bytes(fitted: &Fitted) -> CoreResult<Vec<u8>> {
     Ok(bytes)
 }
 
-pub fn save(fitted: &Fitted, path: &Path) -> Result<()> {
-    write_whole(path, &to_bytes(fitted)?)
-}
-
-/// Writes all or nothing.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed = |error: std::io::Error| Error::io(path, "write", &error);
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::Builder::new().prefix(".ermine-").tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-    // Temporary files are private; a model is as readable as any other new file.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644)).map_err(failed)?;
+/// Saves what can be loaded again, and nothing else: a model is not written before its bytes have been read back.
+pub fn save(fitted: &Fitted, to: &Output) -> Result<()> {
+    let bytes = to_bytes(fitted)?;
+    if let Err(error) = from_bytes(&bytes, to.path()) {
+        let model = &fitted.header.model;
+        return Err(Error::Data(format!("{model}: the model could not be read back, so it was not saved: {error}")));
     }
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    to.write(&bytes)
 }
 
 pub fn load(path: &Path) -> Result<Fitted> {

@@ -1,6 +1,7 @@
 //! A model with all it takes to use it on raw data: schema, preparation, classes, and the story of its fit.
 
 pub mod file;
+pub mod writer;
 
 use crate::{
     fit::{Recipe, Stored, Texts},
@@ -28,8 +29,8 @@ pub struct Header {
     pub seed: u64,
     /// Rows that the model was fitted on.
     pub rows: usize,
-    /// Scores by part ("test", "cross-validation") and metric.
-    pub scores: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Scores by part ("test", "cross-validation") and metric; none where the rows did not define one.
+    pub scores: BTreeMap<String, BTreeMap<String, Option<f64>>>,
     /// Version of the program that wrote the file.
     pub version: String,
     /// CRC-32 of the raw numbers it was fitted on: whether a file is the one.
@@ -93,12 +94,7 @@ impl Fitted {
         if model.cols() != cols {
             return Err(Error::shape("model", format!("{cols} columns"), model.cols()));
         }
-        let classes = header.target.as_ref().map_or(0, |target| target.classes.len());
-        for (output, width) in model.outputs() {
-            if entry.info.task == Task::Classification && output == Output::Probability && width != classes {
-                return Err(Error::shape("class names", width, classes));
-            }
-        }
+        check_target(entry.info.task, header.target.as_ref(), &model.outputs())?;
         Ok(Fitted { header, preparation, model, log: body.log })
     }
 
@@ -132,13 +128,28 @@ impl Fitted {
     /// The same for rows whose text columns have documents.
     pub fn predict_with(&self, ctx: &Ctx, x: &X, texts: &Texts, output: Output) -> Result<Matrix> {
         let missing = ermine::entry(&self.header.model)?.info.missing;
-        self.prepared(ctx, x, texts, |x| ermine::predict(ctx, &*self.model, x, output, missing))
+        let said = self.prepared(ctx, x, texts, |x| ermine::predict(ctx, &*self.model, x, output, missing))?;
+        self.check_classes(output, &said)?;
+        Ok(said)
     }
 
     /// What metrics want to know of raw rows.
     pub fn predictions(&self, ctx: &Ctx, x: &X, texts: &Texts) -> Result<Predictions> {
         let entry = ermine::entry(&self.header.model)?;
-        self.prepared(ctx, x, texts, |x| judge::predictions(ctx, entry, &*self.model, x))
+        let said = self.prepared(ctx, x, texts, |x| judge::predictions(ctx, entry, &*self.model, x))?;
+        if let Some(classes) = said.get(Output::Class) {
+            self.check_classes(Output::Class, classes)?;
+        }
+        Ok(said)
+    }
+
+    /// A model without probabilities does not tell how many classes it knows before it names one.
+    fn check_classes(&self, output: Output, said: &Matrix) -> Result<()> {
+        let names = self.classes().len() as f64;
+        match said.values.iter().find(|class| output == Output::Class && names > 0.0 && **class >= names) {
+            Some(class) => Err(Error::Data(format!("the model says class {class}, and there are {names} class names"))),
+            None => Ok(()),
+        }
     }
 
     /// Raw rows as the model sees them.
@@ -179,6 +190,26 @@ impl Fitted {
     pub fn has(&self, wanted: Output) -> bool {
         self.model.outputs().iter().any(|(output, _)| *output == wanted)
     }
+}
+
+/// Whether a file names what its model predicts. Labels of which a row may have several are numbers and have no names.
+fn check_target(task: Task, target: Option<&TargetColumn>, outputs: &[(Output, usize)]) -> Result<()> {
+    let target = match (task, target) {
+        (Task::Regression | Task::Classification, None) => return Err(Error::Data("it names no target".into())),
+        (Task::Classification, Some(target)) => target,
+        _ => return Ok(()),
+    };
+    let width = |wanted: Output| outputs.iter().find(|(output, _)| *output == wanted).map(|(_, width)| *width);
+    let names = target.classes.len();
+    if width(Output::Class).is_some_and(|labels| labels > 1) && names == 0 {
+        return Ok(());
+    }
+    // One score for two classes, one for each of several, or one for each pair.
+    let scores = [1, names, names * names.saturating_sub(1) / 2];
+    let fits = names >= 2
+        && width(Output::Probability).is_none_or(|width| width == names)
+        && width(Output::Decision).is_none_or(|width| scores.contains(&width) && (width > 1 || names == 2));
+    if fits { Ok(()) } else { Err(Error::Data(format!("its {names} class names are not those of its model"))) }
 }
 
 impl Header {

@@ -302,6 +302,8 @@ impl PartialEq for Column {
 pub struct Table {
     rows: usize,
     names: Vec<String>,
+    /// Where each name stands: a table may have very many columns.
+    places: FxHashMap<String, usize>,
     columns: Vec<Arc<Column>>,
     /// The user's own missing markers, kept because they belong to the schema.
     na: Vec<String>,
@@ -327,7 +329,7 @@ impl Table {
 
     pub fn push(&mut self, name: impl Into<String>, column: Column) -> Result<()> {
         let name = name.into();
-        if self.names.contains(&name) {
+        if self.places.contains_key(&name) {
             return Err(Error::Data(format!("there are two columns '{name}'")));
         }
         self.push_new(name, column)
@@ -340,6 +342,7 @@ impl Table {
         if column.len() != self.rows {
             return Err(Error::shape(format!("rows of column '{name}'"), self.rows, column.len()));
         }
+        self.places.insert(name.clone(), self.names.len());
         self.names.push(name);
         self.columns.push(Arc::new(column));
         Ok(())
@@ -362,18 +365,20 @@ impl Table {
     }
 
     pub fn column(&self, name: &str) -> Result<&Column> {
-        match self.names.iter().position(|known| known == name) {
-            Some(index) => Ok(&self.columns[index]),
+        match self.places.get(name) {
+            Some(&index) => Ok(&self.columns[index]),
             None => Err(unknown_column(&self.names, name)),
         }
     }
 
     /// These columns, in this order.
     pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<Table> {
-        let places = Places::of_names(&self.names);
         let mut table = Table { rows: self.rows, na: self.na.clone(), ..Table::default() };
         for name in names {
-            let index = places.of(name.as_ref())?;
+            let place = self.places.get(name.as_ref()).copied();
+            let index = place.ok_or_else(|| unknown_column(&self.names, name.as_ref()))?;
+            // The first of two equal ones is found by its name.
+            table.places.entry(self.names[index].clone()).or_insert(table.names.len());
             table.names.push(self.names[index].clone());
             table.columns.push(self.columns[index].clone());
         }
@@ -385,6 +390,7 @@ impl Table {
         Table {
             rows: rows.len(),
             names: self.names.clone(),
+            places: self.places.clone(),
             columns: self.columns.par_iter().map(|column| Arc::new(column.take(rows))).collect(),
             na: self.na.clone(),
         }

@@ -18,17 +18,17 @@ use crate::{
 };
 
 params! {
-    /// Classifies rows of yes and no, by how often each column is yes in each class.
+    /// Naive Bayes for binary columns: each column is an independent Bernoulli variable within each class.
     pub struct BernoulliNB {
-        /// Count that is added to yes and to no of every column of every class.
+        /// Additive (Laplace) smoothing: added to both counts of every column and class.
         alpha: f64 = 1.0, at_least(0.0), log(1e-3, 10.0);
-        /// Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        /// If false, an alpha below 1e-10 is raised to 1e-10.
         force_alpha: bool = true;
-        /// Values above this are yes; none when the columns are 0 and 1 already.
+        /// Values above this threshold become 1, the others 0; none if the columns are already 0 and 1.
         binarize: Option<f64> = Some(0.0);
-        /// Whether to learn how frequent the classes are, or to take them as equally frequent.
+        /// Whether to learn the class probabilities; if false they are equal.
         fit_prior: bool = true;
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         class_prior: Option<Vec<f64>> = None, at_least(0.0);
     }
 }

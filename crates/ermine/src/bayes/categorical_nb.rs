@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Reduce, kernel,
+        Batch, Reduce, kernel, memory,
         model::Property,
         param::{at_least, log},
         params, reduce,
@@ -21,17 +21,17 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Classifies rows of categories, given as codes, by how often each appears in each class.
+    /// Naive Bayes for categorical columns, given as integer codes.
     pub struct CategoricalNB {
-        /// Count that is added to every category of every class.
+        /// Additive (Laplace) smoothing: added to the count of every category and class.
         alpha: f64 = 1.0, at_least(0.0), log(1e-3, 10.0);
-        /// Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        /// If false, an alpha below 1e-10 is raised to 1e-10.
         force_alpha: bool = true;
-        /// Whether to learn how frequent the classes are, or to take them as equally frequent.
+        /// Whether to learn the class probabilities; if false they are equal.
         fit_prior: bool = true;
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         class_prior: Option<Vec<f64>> = None, at_least(0.0);
-        /// Least number of categories of a column: one number for all, or one for each.
+        /// Minimum number of categories of a column: one number for all columns, or one for each.
         min_categories: Option<Vec<usize>> = None, at_least(1.0);
     }
 }
@@ -47,8 +47,8 @@ impl Estimator for CategoricalNB {
         sparse: false,
         categories: true,
         non_negative: true,
-        exceptions: &[(Property::AnyScale, "values are codes of categories, so that a column cannot be rescaled")],
-        not_compared: Some("it takes categories alone"),
+        exceptions: &[(Property::AnyScale, "values are category codes, so a column cannot be rescaled")],
+        not_compared: Some("for categorical columns only"),
         ..Info::new(
             "naive_bayes",
             Task::Classification,
@@ -91,6 +91,7 @@ impl CategoricalNB {
         let mut log_prob = Vec::with_capacity(p);
         for (j, table) in counts.levels.iter_mut().enumerate() {
             let levels = (table.len() / k).max(least[j % least.len()]);
+            memory::check("CategoricalNB", &format!("min_categories={levels}"), &[levels, k], 2 * 8)?;
             table.resize(levels * k, 0.0);
             let totals: Vec<f64> = counts.class.iter().map(|count| (count + alpha * levels as f64).ln()).collect();
             if let Some(at) = table.iter().position(|count| count + alpha == 0.0) {

@@ -18,17 +18,17 @@ use crate::{
 };
 
 params! {
-    /// Classifies counts by what the other classes are like; for classes of unequal size.
+    /// Naive Bayes for counts that estimates each class from the rows of all others; suits imbalanced classes.
     pub struct ComplementNB {
-        /// Count that is added to every column of every class.
+        /// Additive (Laplace) smoothing: added to the count of every column and class.
         alpha: f64 = 1.0, at_least(0.0), log(1e-3, 10.0);
-        /// Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        /// If false, an alpha below 1e-10 is raised to 1e-10.
         force_alpha: bool = true;
-        /// Only has an effect on `class_log_prior_`: the scores do not use how frequent the classes are.
+        /// Whether to learn the class probabilities; affects only `class_log_prior_`, not the scores.
         fit_prior: bool = true;
-        /// Probabilities of the classes, if they are known; not used in the scores.
+        /// Prior probabilities of the classes; not used in the scores.
         class_prior: Option<Vec<f64>> = None, at_least(0.0);
-        /// Whether the weights of each class are brought to the same sum.
+        /// Whether to normalise the weights of each class.
         norm: bool = false;
     }
 }

@@ -19,11 +19,11 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Classifies by a normal density of each column in each class.
+    /// Naive Bayes for real-valued columns: each column is normally distributed within each class.
     pub struct GaussianNB {
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         priors: Option<Vec<f64>> = None, at_least(0.0);
-        /// Share of the largest variance that is added to all variances.
+        /// Fraction of the largest variance that is added to all variances for stability.
         var_smoothing: f64 = 1e-9, at_least(0.0), log(1e-12, 1.0);
     }
 }

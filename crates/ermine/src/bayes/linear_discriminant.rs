@@ -26,28 +26,28 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How far covariances are pulled towards a multiple of the identity.
+    /// Shrinkage of the covariance towards a multiple of the identity.
     pub enum Shrinkage: f64 where between(0.0, 1.0) => {
-        /// Not at all.
+        /// No shrinkage.
         None = "none",
-        /// As far as Ledoit and Wolf's formula says.
+        /// Ledoit and Wolf's formula.
         Auto = "auto",
-        /// As far as the oracle approximating formula says.
+        /// The oracle approximating formula.
         Oas = "oas",
     }
 }
 
 params! {
-    /// Classifies by normal densities with one covariance, which gives linear boundaries; also projects onto the directions that
-    /// separate the classes best.
+    /// Classifies by normal densities with one common covariance, so boundaries are linear; also projects onto the
+    /// directions that separate the classes best.
     pub struct LinearDiscriminantAnalysis {
-        /// How far covariances are pulled towards a multiple of the identity.
+        /// Shrinkage of the covariance towards a multiple of the identity.
         shrinkage: Shrinkage = Shrinkage::None;
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         priors: Option<Vec<f64>> = None, at_least(0.0);
-        /// Directions of the projection; at most classes - 1, and by default that many.
+        /// Number of directions to project onto; at most and by default the number of classes minus 1.
         n_components: Option<usize> = None, at_least(1.0);
-        /// Directions whose standard deviation within classes is below this, in standardised columns, are left out.
+        /// Directions whose within-class standard deviation is below this, in standardised columns, are dropped.
         tol: f64 = 1e-4, at_least(0.0);
     }
 }

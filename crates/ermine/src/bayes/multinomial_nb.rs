@@ -18,15 +18,15 @@ use crate::{
 };
 
 params! {
-    /// Classifies counts, such as words in texts, by how often each appears in each class.
+    /// Naive Bayes for counts, such as word counts of documents.
     pub struct MultinomialNB {
-        /// Count that is added to every word of every class, so that nothing is impossible.
+        /// Additive (Laplace) smoothing: added to the count of every column and class, so that no probability is zero.
         alpha: f64 = 1.0, at_least(0.0), log(1e-3, 10.0);
-        /// Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        /// If false, an alpha below 1e-10 is raised to 1e-10.
         force_alpha: bool = true;
-        /// Whether to learn how frequent the classes are, or to take them as equally frequent.
+        /// Whether to learn the class probabilities; if false they are equal.
         fit_prior: bool = true;
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         class_prior: Option<Vec<f64>> = None, at_least(0.0);
     }
 }

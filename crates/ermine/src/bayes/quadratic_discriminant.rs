@@ -22,15 +22,15 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Classifies by normal densities with a covariance for each class, which gives quadratic boundaries.
+    /// Classifies by normal densities with a covariance for each class, so boundaries are quadratic.
     pub struct QuadraticDiscriminantAnalysis {
-        /// Probabilities of the classes, if they are known.
+        /// Prior probabilities of the classes; learned from the data unless given.
         priors: Option<Vec<f64>> = None, at_least(0.0);
-        /// Share of the identity in each covariance.
+        /// Regularisation: weight of the identity in each covariance.
         reg_param: f64 = 0.0, between(0.0, 1.0);
-        /// How far covariances are pulled towards a multiple of the identity.
+        /// Shrinkage of the covariance towards a multiple of the identity.
         shrinkage: Shrinkage = Shrinkage::None;
-        /// Least standard deviation of a direction within a class, relative to that within all classes.
+        /// Smallest standard deviation of a direction within a class, relative to that within all classes.
         tol: f64 = 1e-4, at_least(0.0);
     }
 }

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How far apart two clusters are.
+    /// How the distance between two clusters is defined.
     pub enum Linkage {
         /// By how much the sum of squares within clusters would rise.
         Ward = "ward",
@@ -33,13 +33,13 @@ choice! {
 }
 
 params! {
-    /// Merges the nearest clusters, from single rows up, and keeps the tree of merges.
+    /// Hierarchical clustering: merges the closest clusters, starting from single rows, and keeps the tree of merges.
     pub struct AgglomerativeClustering {
-        /// How many clusters to stop at; none when `distance_threshold` is given.
+        /// Number of clusters to find; must be none if `distance_threshold` is given.
         n_clusters: Option<usize> = Some(2), at_least(1.0), linear(2.0, 20.0);
-        /// How far apart two clusters are.
+        /// How the distance between two clusters is defined.
         linkage: Linkage = Linkage::Ward;
-        /// Clusters this far apart or farther do not merge.
+        /// Clusters at or above this distance are not merged.
         distance_threshold: Option<f64> = None, at_least(0.0);
     }
 }
@@ -165,6 +165,12 @@ impl AgglomerativeClustering {
                 }
             });
         });
+        if !values.iter().all(|distance| distance.is_finite()) {
+            return Err(Error::Data(
+                "AgglomerativeClustering: the rows are farther apart than a double can say".into(),
+            )
+            .hint("bring the columns to a smaller scale"));
+        }
         let mut pairs = Pairs(values);
         let mut size = vec![1.0; n];
         let mut active: Vec<usize> = (0..n).collect();

@@ -32,7 +32,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What is believed of the shares of the components.
+    /// Type of the prior on the weights of the components.
     pub enum Concentration {
         /// Sticks broken off one after another: few components, the first ones largest.
         Process = "dirichlet_process",
@@ -42,33 +42,35 @@ choice! {
 }
 
 params! {
-    /// Describes rows as coming from several normal densities, with as many of the components as the rows need.
+    /// Mixture of Gaussians with priors, fitted by variational inference; components that are not needed get almost no
+    /// weight.
     pub struct BayesianGaussianMixture {
-        /// Most components.
+        /// Maximum number of components.
         n_components: usize = 1, at_least(1.0), log(1.0, 32.0);
-        /// Which covariances they have.
+        /// Form of the covariance matrices.
         covariance_type: Covariance = Covariance::Full;
-        /// Stop when a pass gains less of the lower bound.
+        /// Stop when a pass raises the lower bound by less than this.
         tol: f64 = 1e-3, at_least(0.0);
-        /// Added to every variance.
+        /// Added to every variance for stability.
         reg_covar: f64 = 1e-6, at_least(0.0);
-        /// Most passes of one start.
+        /// Maximum number of iterations of one start.
         max_iter: usize = 100, at_least(1.0);
-        /// How many starts; the best result is kept.
+        /// Number of starts; the best result is kept.
         n_init: usize = 1, at_least(1.0);
-        /// How the first responsibilities are chosen.
+        /// How the responsibilities are initialised.
         init_params: MixtureInit = MixtureInit::KMeans;
-        /// What is believed of the shares of the components.
+        /// Type of the prior on the weights of the components.
         weight_concentration_prior_type: Concentration = Concentration::Process;
-        /// How many rows each component has beforehand: less gives fewer components. One over their number unless given.
+        /// Prior concentration of the weights: smaller values give fewer components. 1 / `n_components` unless given.
         weight_concentration_prior: Option<f64> = None, above(0.0), log(1e-3, 1e3);
-        /// How many rows the prior mean stands for; 1 unless given.
+        /// Number of rows that the prior on the means counts as; 1 unless given.
         mean_precision_prior: Option<f64> = None, above(0.0);
-        /// Where means are believed to be, as an array; the mean of the rows unless given.
+        /// Prior mean, as an array; the mean of the rows unless given.
         mean_prior: Given = Given;
-        /// How many rows the prior covariance stands for, more than the columns less one; the columns unless given.
+        /// Degrees of freedom of the prior on the covariances, above the number of columns - 1; the number of columns
+        /// unless given.
         degrees_of_freedom_prior: Option<f64> = None, above(0.0);
-        /// What covariances are believed to be, as an array shaped by `covariance_type`; the covariance of the rows unless given.
+        /// Prior covariance, as an array shaped by `covariance_type`; the covariance of the rows unless given.
         covariance_prior: Given = Given;
     }
 }
@@ -158,7 +160,7 @@ impl BayesianGaussianMixture {
         }
         let gram = reduce(ctx, data, &CrossProducts { cols: p, targets: 0 })?;
         if gram.weight <= 1.0 {
-            return Err(Error::Data(format!("{name}: the total weight is {}, and it must be above 1", gram.weight)));
+            return Err(Error::Data(format!("{name}: the total weight is {}, but it must be > 1", gram.weight)));
         }
         let mut covariance = gram.scatter.clone();
         covariance.values.iter_mut().for_each(|value| *value /= gram.weight - 1.0);

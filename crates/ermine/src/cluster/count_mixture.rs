@@ -20,7 +20,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What a column is.
+    /// Distribution of a column.
     pub enum CountFamily {
         /// Yes or no: above zero, or not.
         Bernoulli = "bernoulli",
@@ -30,19 +30,19 @@ choice! {
 }
 
 params! {
-    /// Finds groups among rows of yes and no, or of counts such as words: soft clusters and a density in one.
+    /// Mixture model for binary columns, or for counts such as word counts: soft clusters and a density estimate.
     pub struct CountMixture {
-        /// How many components.
+        /// Number of components.
         n_components: usize = 2, at_least(1.0), log(2.0, 32.0);
-        /// What a column is.
+        /// Distribution of a column.
         family: CountFamily = CountFamily::Bernoulli;
-        /// Count that is added to every column of every component.
+        /// Additive smoothing: added to the count of every column and component.
         alpha: f64 = 1.0, above(0.0), log(1e-3, 10.0);
-        /// Stop when a pass gains less of the objective, a mean over the rows.
+        /// Stop when a pass improves the mean objective per row by less than this.
         tol: f64 = 1e-4, at_least(0.0);
-        /// Most passes of one start.
+        /// Maximum number of iterations of one start.
         max_iter: usize = 200, at_least(1.0);
-        /// How many starts; the best result is kept.
+        /// Number of starts; the best result is kept.
         n_init: usize = 1, at_least(1.0);
     }
 }
@@ -55,7 +55,7 @@ impl Estimator for CountMixture {
         non_negative: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "the start draws rows, and a row that stands twice is drawn by another number",
+            "the start draws rows by number, and a repeated row has two numbers",
         )],
         ..Info::new(
             "mixture",

@@ -6,7 +6,7 @@
 //! and a new row is judged by the same rule, so that predicting the fitted rows gives their labels.
 
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, Passes, Result, Shape, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, OwnedX, Passes, Result, Shape, Source, Task, X,
     core::{
         param::{above, log},
         params,
@@ -14,22 +14,21 @@ use crate::{
     engine::{
         neighbours,
         neighbours::{Metric, Search},
-        points::Points,
     },
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Groups rows that lie densely, of any shape, and leaves out what lies alone.
+    /// Density-based clustering: finds dense groups of any shape and marks isolated rows as noise.
     pub struct DBSCAN {
-        /// Rows within this distance are neighbours.
+        /// Two rows within this distance are neighbours.
         eps: f64 = 0.5, above(0.0), log(1e-2, 1e2);
-        /// Weight of the neighbours, itself included, from which on a row is core.
+        /// Minimum total weight of the neighbours of a core row, itself included.
         min_samples: f64 = 5.0, above(0.0), log(2.0, 50.0);
-        /// How far apart two rows are.
+        /// Distance between two rows.
         metric: Metric = Metric::Minkowski(2.0);
-        /// Power of the metric minkowski; 2 unless given.
+        /// Power of the Minkowski metric; 2 unless given.
         p: Option<f64> = None, above(0.0);
     }
 }
@@ -50,10 +49,7 @@ impl Estimator for DBSCAN {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        let (n, p, _) = shape.sizes();
-        // The tree looks at few rows while columns are few; otherwise every row meets every other.
-        let near = if p <= neighbours::TREE_COLUMNS as f64 { n.min(8.0 * 1.3f64.powf(p) * n.powf(0.1)) } else { n };
-        1e-9 * (3e5 + 1.25 * n * near * (10.0 + 0.25 * p))
+        1e-9 * neighbours::cost_within(shape, 1.25)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DBSCANModel>> {
@@ -61,7 +57,7 @@ impl Estimator for DBSCAN {
         batch.x.check_finite(batch.first)?;
         let (n, x) = (batch.rows(), batch.x);
         let metric = self.metric.resolve(self.p.unwrap_or(2.0), x.cols())?;
-        let search = Search::new(Points::all(&x), metric.clone());
+        let search = Search::new(OwnedX::all(&x), metric.clone());
         search.prepare();
         const BLOCK: usize = 256;
         let neighbours = |block: usize| {
@@ -99,7 +95,7 @@ impl Estimator for DBSCAN {
         let indices: Vec<usize> = (0..n).filter(|&i| core[i]).collect();
         let model = DBSCANModel {
             eps: self.eps,
-            core: Points::take(&x, indices.iter().copied()),
+            core: OwnedX::take(&x, indices.iter().copied()),
             labels: indices.iter().map(|&i| labels[i]).collect(),
             indices: indices.iter().map(|&i| i as i64).collect(),
             metric,
@@ -118,7 +114,7 @@ impl Estimator for DBSCAN {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DBSCANModel {
     pub eps: f64,
-    pub core: Points,
+    pub core: OwnedX,
     pub labels: Vec<i64>,
     pub indices: Vec<i64>,
     pub metric: Metric,

@@ -39,7 +39,7 @@ choice! {
 }
 
 choice! {
-    /// How the first responsibilities are chosen.
+    /// How the responsibilities are initialised.
     pub enum MixtureInit {
         /// The clusters of k-means.
         KMeans = "kmeans",
@@ -53,27 +53,27 @@ choice! {
 }
 
 params! {
-    /// Describes rows as coming from several normal densities: soft clusters and a density in one.
+    /// Mixture of Gaussians fitted by expectation-maximisation: soft clusters and a density estimate.
     pub struct GaussianMixture {
-        /// How many components.
+        /// Number of components.
         n_components: usize = 1, at_least(1.0), log(1.0, 32.0);
-        /// Which covariances they have.
+        /// Form of the covariance matrices.
         covariance_type: Covariance = Covariance::Full;
-        /// Stop when a pass gains less mean log-likelihood.
+        /// Stop when a pass raises the mean log-likelihood by less than this.
         tol: f64 = 1e-3, at_least(0.0);
         /// Added to every variance, so that no component collapses.
         reg_covar: f64 = 1e-6, at_least(0.0);
-        /// Most passes of one start.
+        /// Maximum number of iterations of one start.
         max_iter: usize = 100, at_least(1.0);
-        /// How many starts; the best result is kept.
+        /// Number of starts; the best result is kept.
         n_init: usize = 1, at_least(1.0);
-        /// How the first responsibilities are chosen.
+        /// How the responsibilities are initialised.
         init_params: MixtureInit = MixtureInit::KMeans;
-        /// Shares of the components to start from, as an array.
+        /// Initial weights of the components, as an array.
         weights_init: Given = Given;
-        /// Means to start from, as an array of components x columns.
+        /// Initial means, as an array of components x columns.
         means_init: Given = Given;
-        /// Inverse covariances to start from, as an array shaped by `covariance_type`.
+        /// Initial inverse covariances, as an array shaped by `covariance_type`.
         precisions_init: Given = Given;
     }
 }
@@ -392,7 +392,7 @@ impl Reduce for Expect<'_> {
     fn add(&self, stat: &mut Sums, batch: &Batch) -> Result<()> {
         batch.x.check_finite(batch.first)?;
         let X::Dense(x) = batch.x else {
-            return Err(Error::Unsupported("mixtures of normal densities take dense rows only".into()));
+            return Err(Error::Unsupported("Gaussian mixtures support dense rows only".into()));
         };
         for first in (0..x.rows).step_by(SHEET) {
             let rows = SHEET.min(x.rows - first);
@@ -795,7 +795,7 @@ pub(super) fn predict_mixture(
     out: &mut [f64],
 ) -> Result<()> {
     let X::Dense(x) = x else {
-        return Err(Error::Unsupported("mixtures of normal densities take dense rows only".into()));
+        return Err(Error::Unsupported("Gaussian mixtures support dense rows only".into()));
     };
     let k = mixture.weights.len();
     let mut space = Space::default();

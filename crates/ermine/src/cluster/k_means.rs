@@ -57,17 +57,17 @@ impl Starts {
 }
 
 params! {
-    /// Groups rows around k centres. Give the array `init` to start from centres of your own.
+    /// Groups rows around k centres. Pass an array as `init` to start from your own centres.
     pub struct KMeans {
-        /// How many clusters.
+        /// Number of clusters.
         n_clusters: usize = 8, at_least(1.0), log(2.0, 64.0);
-        /// How the first centres are chosen, unless they are given as an array.
+        /// How the initial centres are chosen, unless they are given as an array.
         init: Init = Init::PlusPlus;
-        /// How many starts; the best result is kept.
+        /// Number of starts; the best result is kept.
         n_init: Starts = Starts::Auto;
-        /// Most passes of one start.
+        /// Maximum number of iterations of one start.
         max_iter: usize = 300, at_least(1.0);
-        /// Stop when the squared move of all centres is below this share of the mean variance of the columns.
+        /// Stop when the centres move by less than this, squared and relative to the mean variance of the columns.
         tol: f64 = 1e-4, at_least(0.0);
     }
 }

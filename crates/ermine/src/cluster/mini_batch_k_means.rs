@@ -18,23 +18,24 @@ use crate::{
 };
 
 params! {
-    /// Groups rows around k centres from small random batches. Give the array `init` to start from centres of your own.
+    /// k-means on small random batches of rows. Pass an array as `init` to start from your own centres.
     pub struct MiniBatchKMeans {
-        /// How many clusters.
+        /// Number of clusters.
         n_clusters: usize = 8, at_least(1.0), log(2.0, 64.0);
-        /// How the first centres are chosen, unless they are given as an array.
+        /// How the initial centres are chosen, unless they are given as an array.
         init: Init = Init::PlusPlus;
-        /// Most passes over the rows, in rows drawn.
+        /// Maximum number of epochs, counted by the rows drawn.
         max_iter: usize = 100, at_least(1.0);
-        /// Rows of one batch.
+        /// Number of rows in a batch.
         batch_size: usize = 1024, at_least(1.0);
-        /// Stop when the smoothed squared move of the centres is below this share of the mean variance; 0 to leave it out.
+        /// Stop when the smoothed squared move of the centres, relative to the mean variance, is below this; 0 for no
+        /// such test.
         tol: f64 = 0.0, at_least(0.0);
-        /// Stop after this many steps without a better smoothed inertia; none to leave it out.
+        /// Stop after this many batches without a better smoothed inertia; none for no such test.
         max_no_improvement: Option<usize> = Some(10), at_least(1.0);
-        /// Rows that the first centres are chosen from; three batches unless given.
+        /// Number of rows from which the initial centres are chosen; three batches unless given.
         init_size: Option<usize> = None, at_least(1.0);
-        /// How many starts are compared on those rows.
+        /// Number of starts to compare on those rows.
         n_init: Starts = Starts::Auto;
     }
 }
@@ -47,7 +48,7 @@ impl Estimator for MiniBatchKMeans {
         random: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "batches draw rows by number, and a row that stands twice has two",
+            "batches draw rows by number, and a repeated row has two numbers",
         )],
         ..Info::new("cluster", Task::Clustering, "min_c sum_i min_k ||x_i - c_k||^2, by random batches", Passes::Many)
     };

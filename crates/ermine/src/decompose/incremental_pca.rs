@@ -17,13 +17,13 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Projects onto the directions of most variance, of rows that come in parts.
+    /// Principal component analysis of rows that arrive in parts.
     pub struct IncrementalPCA {
-        /// How many components; as many as there are unless given.
+        /// Number of components to keep; all unless given.
         n_components: Option<usize> = None, at_least(1.0);
-        /// Whether components are brought to unit variance.
+        /// Whether to scale the components to unit variance.
         whiten: bool = false;
-        /// Kept for scikit-learn's signature: the result does not depend on how rows are cut, and blocks are chosen by the shape.
+        /// Accepted for scikit-learn compatibility; ignored, because the result does not depend on the batches.
         batch_size: Option<usize> = None, at_least(1.0);
     }
 }

@@ -24,11 +24,11 @@ choice! {
 }
 
 params! {
-    /// Projects onto the directions of most variance.
+    /// Principal component analysis: projects onto the directions of largest variance.
     pub struct PCA {
-        /// How many components: a count, a share of the variance below 1, mle, or none for all.
+        /// Number of components: a count, a fraction of the variance below 1, `mle`, or none for all.
         n_components: Components = Components::All;
-        /// Whether components are brought to unit variance.
+        /// Whether to scale the components to unit variance.
         whiten: bool = false;
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn check_weight(model: &str, weight: f64) -> Result<()> {
     if weight > 1.0 {
         return Ok(());
     }
-    Err(Error::Data(format!("{model}: the total weight is {weight}, and it must be above 1")))
+    Err(Error::Data(format!("{model}: the total weight is {weight}, but it must be > 1")))
 }
 
 /// The fewest components that explain more than `share` of the variance.

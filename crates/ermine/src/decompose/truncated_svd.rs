@@ -11,9 +11,9 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Projects onto the leading singular vectors without centring; for sparse rows such as word counts.
+    /// Projects onto the leading singular vectors without centring; suits sparse rows such as word counts.
     pub struct TruncatedSVD {
-        /// How many components.
+        /// Number of components.
         n_components: usize = 2, at_least(1.0), log(2.0, 200.0);
     }
 }

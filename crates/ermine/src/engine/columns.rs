@@ -215,7 +215,7 @@ pub fn check(x: &X, first: usize) -> Result<()> {
             }
         });
         if let Some(j) = found {
-            let problem = "the value is infinity, and trees need finite numbers or NaN for missing ones";
+            let problem = "the value is infinity, but trees need finite numbers or NaN for missing ones";
             return Err(Error::value(first + i, j, problem));
         }
     }

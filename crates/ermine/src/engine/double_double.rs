@@ -171,6 +171,38 @@ impl Reduce for ExactResiduals<'_> {
     }
 }
 
+/// The sum of w r^2, r = y - b - w.x, for a model of one target in doubles.
+pub struct ExactSquares<'a> {
+    pub coef: &'a [f64],
+    pub intercept: f64,
+}
+
+impl Reduce for ExactSquares<'_> {
+    type Stat = Dd;
+
+    fn zero(&self) -> Dd {
+        Dd::default()
+    }
+
+    fn add(&self, stat: &mut Dd, batch: &Batch) -> Result<()> {
+        for (i, &y) in batch.y.real().iter().enumerate() {
+            let mut residual = Dd::difference(y, self.intercept);
+            batch.x.row(i).for_each(|j, x| residual = residual.subtract(two_product(self.coef[j], x)));
+            *stat = stat.add(residual.times(residual).times(Dd::new(batch.weight(i))));
+        }
+        Ok(())
+    }
+
+    fn merge(&self, left: &mut Dd, right: Dd) {
+        *left = left.add(right);
+    }
+}
+
+/// `start - a.b`
+pub fn minus_dot(start: f64, a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(Dd::new(start), |sum, (a, b)| sum.subtract(two_product(*a, *b))).value()
+}
+
 /// A = L D L', packed by rows: L below, D on the diagonal.
 pub struct Factor {
     l: Vec<Dd>,

@@ -4,13 +4,13 @@
 //! The data are cut into tiles whose size depends on their shape alone, and every tile owns its part of the cache, so that
 //! tiles run in parallel without meeting and the result is the same for any number of threads.
 
-use super::{kernel::Kernel, points::Points};
-use crate::{Ctx, Result, core::kernel::add_scaled, core::kernel::add_transposed_vector};
+use super::kernel::Kernel;
+use crate::{Ctx, OwnedX, Result, core::kernel::add_scaled, core::kernel::add_transposed_vector};
 use rayon::prelude::*;
 
 pub struct Gram<'a> {
     kernel: &'a Kernel,
-    points: &'a Points,
+    points: &'a OwnedX,
     /// Numbers of the points among the columns of x, which only precomputed values need.
     ids: &'a [usize],
     pub diagonal: Vec<f64>,
@@ -39,7 +39,7 @@ const TOGETHER: usize = 512;
 
 impl<'a> Gram<'a> {
     /// A Gram matrix of `points` with a cache of `bytes`.
-    pub fn new(kernel: &'a Kernel, points: &'a Points, ids: &'a [usize], bytes: f64) -> Self {
+    pub fn new(kernel: &'a Kernel, points: &'a OwnedX, ids: &'a [usize], bytes: f64) -> Self {
         let x = points.x();
         let n = x.rows();
         let tile_rows = if n >= 32_768 { 1024 } else { 256 };
@@ -67,9 +67,9 @@ impl<'a> Gram<'a> {
         self.diagonal.len()
     }
 
-    fn gather(&self, rows: &[usize]) -> (Points, Vec<usize>) {
+    fn gather(&self, rows: &[usize]) -> (OwnedX, Vec<usize>) {
         let ids = if self.ids.is_empty() { Vec::new() } else { rows.iter().map(|&i| self.ids[i]).collect() };
-        (Points::take(&self.points.x(), rows.iter().copied()), ids)
+        (OwnedX::take(&self.points.x(), rows.iter().copied()), ids)
     }
 
     /// `out[a, b] = K[rows[a], rows[b]]`.
@@ -85,7 +85,7 @@ impl<'a> Gram<'a> {
                 // Rows that are kept are copied, the others computed together.
                 let fresh: Vec<usize> = (0..mine.len()).filter(|&a| self.slot[mine[a]] == NOWHERE).collect();
                 if !fresh.is_empty() {
-                    let left = Points::take(&points.x(), fresh.iter().map(|&a| first + a));
+                    let left = OwnedX::take(&points.x(), fresh.iter().map(|&a| first + a));
                     let mut part = vec![0.0; fresh.len() * m];
                     self.kernel.block_with(&left.x(), &points.x(), &ids, &mut part);
                     for (row, &a) in part.chunks_exact(m).zip(&fresh) {

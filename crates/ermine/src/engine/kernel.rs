@@ -20,14 +20,14 @@
 //! is a function of inner products and norms. (Shawe-Taylor and Cristianini 2004, chapter 3.)
 
 use crate::{
-    Error, Matrix, Result, X,
+    Error, Matrix, OwnedX, Result, X,
     core::{
         choice,
         kernel::{add_scaled, exp, vectorised},
         linalg::Eigen,
         param::{Field, Form, Range, Value, at_least},
     },
-    engine::points::{Points, for_each_pair, products},
+    engine::points::{for_each_pair, products},
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -252,7 +252,7 @@ impl Kernel {
         }
         let step = x.rows().div_ceil(SAMPLE).max(1);
         let ids: Vec<usize> = (0..x.rows()).step_by(step).collect();
-        let points = Points::take(x, ids.iter().copied());
+        let points = OwnedX::take(x, ids.iter().copied());
         let n = ids.len();
         let mut gram = Matrix::zeros(n, n);
         self.block_with(&points.x(), &points.x(), &ids, &mut gram.values);
@@ -273,8 +273,8 @@ impl Kernel {
     }
 
     /// Rows as this kernel is fastest with: inner products skip zeros, so where most numbers are zero these are left out.
-    pub fn points(&self, x: &X, rows: impl IntoIterator<Item = usize>) -> Points {
-        let points = Points::take(x, rows);
+    pub fn points(&self, x: &X, rows: impl IntoIterator<Item = usize>) -> OwnedX {
+        let points = OwnedX::take(x, rows);
         match self {
             Kernel::Linear | Kernel::Poly { .. } | Kernel::Rbf { .. } | Kernel::Sigmoid { .. } | Kernel::Cosine => {
                 points.thinned()
@@ -337,7 +337,7 @@ impl Kernel {
                             Matrix::new(about(a.values), a.rows, a.cols),
                             Matrix::new(about(b.values), b.rows, b.cols),
                         );
-                        let (a, b) = (Points::Dense(a), Points::Dense(b));
+                        let (a, b) = (OwnedX::Dense(a), OwnedX::Dense(b));
                         (na, nb) = (norms(&a.x()), norms(&b.x()));
                         products(&a.x(), &b.x(), out);
                     }
@@ -479,7 +479,7 @@ fn scale(out: &mut [f64], left: &Vec<f64>, right: &Vec<f64>) {
 }
 
 /// The rows on some columns.
-fn pick(x: &X, columns: &[usize]) -> Points {
+fn pick(x: &X, columns: &[usize]) -> OwnedX {
     let mut out = Matrix::zeros(x.rows(), columns.len());
     let mut wide = vec![0.0; x.cols()];
     for (i, row) in x.iter().enumerate() {
@@ -489,15 +489,15 @@ fn pick(x: &X, columns: &[usize]) -> Points {
         }
         row.for_each(|j, _| wide[j] = 0.0);
     }
-    Points::Dense(out)
+    OwnedX::Dense(out)
 }
 
 /// All maps keep zero, so that sparse rows stay sparse.
-fn image(x: &X, map: Map) -> Points {
-    let mut points = Points::all(x);
+fn image(x: &X, map: Map) -> OwnedX {
+    let mut points = OwnedX::all(x);
     match &mut points {
-        Points::Dense(m) => m.values.iter_mut().for_each(|v| *v = map.apply(*v)),
-        Points::Sparse { values, .. } => values.iter_mut().for_each(|v| *v = map.apply(*v)),
+        OwnedX::Dense(m) => m.values.iter_mut().for_each(|v| *v = map.apply(*v)),
+        OwnedX::Sparse(csr) => csr.values.iter_mut().for_each(|v| *v = map.apply(*v)),
     }
     points
 }

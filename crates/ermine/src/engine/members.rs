@@ -1,8 +1,8 @@
 //! Fitted models inside a model: saved as the name of their entry and their bytes, loaded through the list.
 
 use crate::{
-    AnyModel, Ctx, Data, Entry, Error, Output, Result, Shape, Spec, Task, X,
-    core::{Batch, Feature, Target},
+    AnyModel, Ctx, Data, Entry, Error, Info, Output, Result, Shape, Spec, Task, X,
+    core::{Batch, Feature, Target, param::DEEPEST},
     engine::tree::first_largest,
     entry, make,
 };
@@ -72,12 +72,21 @@ impl Member {
     }
 }
 
+/// What a model takes that hands its rows to these: missing values and categories if all of them do.
+pub fn taken(info: Info, specs: &[Spec]) -> Info {
+    // What cannot be made is refused by the fit.
+    let members = specs.iter().filter_map(|spec| Some(make(spec).ok()?.info()));
+    members.fold(info, |info, member| Info {
+        missing: info.missing && member.missing,
+        categories: info.categories && member.categories,
+        ..info
+    })
+}
+
 thread_local! {
     /// A file can nest models in models; a hostile one should not exhaust the stack.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
-
-const DEEPEST: usize = 8;
 
 impl Serialize for Member {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

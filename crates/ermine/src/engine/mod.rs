@@ -11,6 +11,7 @@ pub mod dual_coordinate;
 pub mod em;
 pub mod family;
 pub mod folds;
+pub mod gather;
 pub mod gram;
 pub mod grow;
 pub mod kdtree;

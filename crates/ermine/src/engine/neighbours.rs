@@ -8,10 +8,10 @@
 use super::{
     kdtree::{KdTree, Room},
     kernel::{Defaults, Kernel},
-    points::{Points, for_each_pair, products},
+    points::{for_each_pair, products},
 };
 use crate::{
-    Error, Matrix, Result, Shape, X,
+    Error, Matrix, OwnedCsr, OwnedX, Result, Shape, X,
     core::{
         data::Row,
         kernel::{add_scaled, distance2, vectorised},
@@ -209,7 +209,7 @@ impl Best {
 /// Rows to be found.
 #[derive(Serialize, Deserialize)]
 pub struct Search {
-    pub points: Points,
+    pub points: OwnedX,
     pub metric: Metric,
     #[serde(skip)]
     prepared: OnceLock<Prepared>,
@@ -266,7 +266,7 @@ fn lost(epsilon: f64, cols: usize, size: f64) -> f64 {
 }
 
 /// A tree helps below this many columns.
-pub const TREE_COLUMNS: usize = 15;
+const TREE_COLUMNS: usize = 15;
 /// Queries and points of one tile.
 const QUERIES: usize = 128;
 const TILE: usize = 512;
@@ -274,7 +274,7 @@ const TILE: usize = 512;
 const SINGLE_TILE: usize = 256;
 
 impl Search {
-    pub fn new(points: Points, metric: Metric) -> Self {
+    pub fn new(points: OwnedX, metric: Metric) -> Self {
         Search { points, metric, prepared: OnceLock::new() }
     }
 
@@ -286,7 +286,7 @@ impl Search {
     fn prepared(&self) -> &Prepared {
         self.prepared.get_or_init(|| {
             let tree = match (&self.points, self.metric.norm()) {
-                (Points::Dense(m), Some(_)) if m.cols <= TREE_COLUMNS && m.rows > 256 => Some(KdTree::new(m)),
+                (OwnedX::Dense(m), Some(_)) if m.cols <= TREE_COLUMNS && m.rows > 256 => Some(KdTree::new(m)),
                 _ => None,
             };
             let x = self.points.x();
@@ -295,7 +295,7 @@ impl Search {
                 _ => x.iter().map(|row| row.norm2()).collect(),
             };
             let single = match (&self.points, self.metric.norm()) {
-                (Points::Dense(m), Some(Norm::Two)) if tree.is_none() && m.rows >= TILE => Single::new(m),
+                (OwnedX::Dense(m), Some(Norm::Two)) if tree.is_none() && m.rows >= TILE => Single::new(m),
                 _ => None,
             };
             Prepared { tree, single, norms }
@@ -487,7 +487,7 @@ impl Search {
         }
         if !failed.is_empty() {
             let mut again = Vec::new();
-            self.tiles(&Points::take(x, failed.iter().copied()).x(), k, &mut again);
+            self.tiles(&OwnedX::take(x, failed.iter().copied()).x(), k, &mut again);
             failed.iter().zip(again.chunks(k)).for_each(|(&i, again)| found[i] = again.to_vec());
         }
         out.extend(found.into_iter().flatten());
@@ -566,19 +566,34 @@ fn dense<'a>(row: Row<'a>, cols: usize, wide: &'a mut Vec<f64>) -> &'a [f64] {
     wide
 }
 
-fn single(row: Row, cols: usize) -> Points {
+fn single(row: Row, cols: usize) -> OwnedX {
     match row {
-        Row::Dense(values) => Points::Dense(Matrix::new(values.to_vec(), 1, cols)),
-        Row::Sparse { columns, values } => {
-            Points::Sparse { starts: vec![0, values.len()], columns: columns.to_vec(), values: values.to_vec(), cols }
-        }
+        Row::Dense(values) => OwnedX::Dense(Matrix::new(values.to_vec(), 1, cols)),
+        Row::Sparse { columns, values } => OwnedX::Sparse(OwnedCsr {
+            starts: vec![0, values.len()],
+            columns: columns.to_vec(),
+            values: values.to_vec(),
+            cols,
+        }),
     }
 }
 
+/// Nanoseconds of looking for all rows near this share of the rows. The tree looks at few of them while columns are few; otherwise every
+/// row is compared.
+pub fn cost_within(shape: &Shape, share: f64) -> f64 {
+    let (n, p, _) = shape.sizes();
+    let compared = if p <= TREE_COLUMNS as f64 { n.min(8.0 * 1.3f64.powf(p) * n.powf(0.1)) } else { n };
+    3e5 + share * n * compared * (10.0 + 0.25 * p)
+}
+
 /// Nanoseconds of looking for the neighbours of this share of the rows among all of them. The tree helps while columns are few;
-/// with each column more of it has to be looked at, up to all.
+/// with each column it has to look at more, up to half of the rows.
 pub fn cost(shape: &Shape, share: f64) -> f64 {
     let (n, p, _) = shape.sizes();
-    let visited = if p <= TREE_COLUMNS as f64 { n.min(40.0 * 1.8f64.powf(p) * n.powf(0.1)) } else { n };
-    2e4 + 20.0 * n * p + share * n * visited * (0.5 + 0.1 * p)
+    let query = if p <= TREE_COLUMNS as f64 {
+        4.0 * (12.0 * 1.8f64.powf(p) * n.powf(0.1)).min(0.5 * n)
+    } else {
+        n * (1.5 + 0.04 * p)
+    };
+    5e5 + 20.0 * n * p + share * n * query
 }

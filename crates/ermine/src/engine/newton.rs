@@ -234,7 +234,7 @@ impl<L: PointLoss> Scores<'_, L> {
         };
         let mut here = at(&theta)?;
         if !here.loss.is_finite() {
-            let hint = "take a link that keeps means in range, such as log";
+            let hint = "use a link that keeps means in range, such as log";
             return Err(Error::Diverged("the loss is not finite at the start of the fit".into()).hint(hint));
         }
         let proof = |theta: &[f64], here: &Curvature, v: &[f64]| {

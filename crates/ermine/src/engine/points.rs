@@ -1,109 +1,6 @@
-//! Rows that a model keeps: support vectors, neighbours, landmarks. Dense or sparse as they came, and whole when read from a file.
+//! Rows against rows, dense or sparse: column by column, and all products at once.
 
-use crate::{Error, Matrix, Result, X, core::data::Row};
-use serde::{Deserialize, Serialize};
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Points {
-    Dense(Matrix),
-    Sparse { starts: Vec<usize>, columns: Vec<u32>, values: Vec<f64>, cols: usize },
-}
-
-impl Points {
-    /// Copies of the rows of `x` at `rows`, in that order.
-    pub fn take(x: &X, rows: impl IntoIterator<Item = usize>) -> Points {
-        match x {
-            X::Dense(_) => {
-                let mut values = Vec::new();
-                let mut count = 0;
-                for i in rows {
-                    if let Row::Dense(row) = x.row(i) {
-                        values.extend_from_slice(row);
-                    }
-                    count += 1;
-                }
-                Points::Dense(Matrix::new(values, count, x.cols()))
-            }
-            X::Sparse(_) => {
-                let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-                for i in rows {
-                    if let Row::Sparse { columns: c, values: v } = x.row(i) {
-                        columns.extend_from_slice(c);
-                        values.extend_from_slice(v);
-                    }
-                    starts.push(values.len());
-                }
-                Points::Sparse { starts, columns, values, cols: x.cols() }
-            }
-        }
-    }
-
-    /// The same rows without their zeros, where these are most numbers: products are then made of what is left.
-    pub fn thinned(self) -> Points {
-        let Points::Dense(Matrix { values, rows, cols }) = &self else { return self };
-        let stored = values.iter().filter(|value| **value != 0.0).count();
-        if stored * 4 > values.len() {
-            return self;
-        }
-        let (mut starts, mut columns, mut kept) = (vec![0], Vec::with_capacity(stored), Vec::with_capacity(stored));
-        for row in values.chunks_exact((*cols).max(1)).take(*rows) {
-            for (j, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
-                columns.push(j as u32);
-                kept.push(value);
-            }
-            starts.push(kept.len());
-        }
-        Points::Sparse { starts, columns, values: kept, cols: *cols }
-    }
-
-    pub fn all(x: &X) -> Points {
-        Points::take(x, 0..x.rows())
-    }
-
-    pub fn x(&self) -> X<'_> {
-        use crate::core::data::{Csr, Dense};
-        match self {
-            Points::Dense(m) => X::Dense(Dense { values: &m.values, rows: m.rows, cols: m.cols }),
-            Points::Sparse { starts, columns, values, cols } => X::Sparse(Csr { starts, columns, values, cols: *cols }),
-        }
-    }
-
-    pub fn rows(&self) -> usize {
-        match self {
-            Points::Dense(m) => m.rows,
-            Points::Sparse { starts, .. } => starts.len().saturating_sub(1),
-        }
-    }
-
-    pub fn cols(&self) -> usize {
-        match self {
-            Points::Dense(m) => m.cols,
-            Points::Sparse { cols, .. } => *cols,
-        }
-    }
-
-    pub fn to_matrix(&self) -> Matrix {
-        match self {
-            Points::Dense(m) => m.clone(),
-            Points::Sparse { .. } => self.x().to_matrix(),
-        }
-    }
-
-    /// Whether points read from a file hold together.
-    pub fn check(&self) -> Result<()> {
-        match self {
-            Points::Dense(m) if m.is_consistent() && m.cols > 0 => Ok(()),
-            Points::Dense(m) => Err(Error::shape("stored rows", format!("{} x {}", m.rows, m.cols), m.values.len())),
-            Points::Sparse { starts, columns, values, cols } => {
-                // A width beyond memory would be refused by nobody else.
-                if *cols == 0 || *cols > u32::MAX as usize {
-                    return Err(Error::shape("stored rows", "at least one column", cols));
-                }
-                X::csr(starts, columns, values, *cols).map(drop)
-            }
-        }
-    }
-}
+use crate::{X, core::data::Row};
 
 /// Calls `f(a_j, b_j)` for every column where either row stores a value.
 #[inline]
@@ -175,6 +72,7 @@ pub fn products(a: &X, b: &X, out: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Matrix, OwnedX};
 
     /// Without zeros, in whatever pieces, rows have the products that they have with them.
     #[test]
@@ -185,17 +83,17 @@ mod tests {
                     0 => ((i * j + seed) as f64).sin(),
                     _ => 0.0,
                 };
-                Points::Dense(Matrix::from_fn(rows, d, value))
+                OwnedX::Dense(Matrix::from_fn(rows, d, value))
             };
             let (a, b) = (thin(n, 1), thin(m, 2));
             let (mut dense, mut sparse) = (vec![0.0; n * m], vec![1.0; n * m]);
             products(&a.x(), &b.x(), &mut dense);
             let (a, b) = (a.thinned(), b.thinned());
-            assert!(matches!((&a, &b), (Points::Sparse { .. }, Points::Sparse { .. })));
+            assert!(matches!((&a, &b), (OwnedX::Sparse(_), OwnedX::Sparse(_))));
             products(&a.x(), &b.x(), &mut sparse);
             assert!(dense.iter().zip(&sparse).all(|(a, b)| (a - b).abs() < 1e-12), "{n} x {m} x {d}");
         }
-        let full = Points::Dense(Matrix::from_fn(3, 4, |i, j| (i + j + 1) as f64));
+        let full = OwnedX::Dense(Matrix::from_fn(3, 4, |i, j| (i + j + 1) as f64));
         assert_eq!(full.clone().thinned(), full);
     }
 }

@@ -21,7 +21,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How the step length changes.
+    /// Learning rate schedule.
     pub enum LearningRate {
         /// eta0
         Constant = "constant",
@@ -35,7 +35,7 @@ choice! {
 }
 
 choice! {
-    /// What keeps coefficients small.
+    /// Penalty on the coefficients.
     pub enum SgdPenalty { L2 = "l2", L1 = "l1", Elasticnet = "elasticnet", None = "none" }
 }
 

@@ -42,7 +42,7 @@ pub fn explain(ctx: &Ctx, model: &dyn AnyModel, x: &X) -> Result<Shap> {
         let mut trees = Vec::new();
         for (member, alpha) in model.members.iter().zip(&model.alphas) {
             let Some(member) = member.model.as_any().downcast_ref::<DecisionTreeModel>() else {
-                return Err(Error::Unsupported("the members of this AdaBoost are no trees".into()));
+                return Err(Error::Unsupported("the members of this AdaBoost are not trees".into()));
             };
             let mut tree = member.tree.clone();
             for leaf in tree.leaf_values_mut().chunks_exact_mut(k) {

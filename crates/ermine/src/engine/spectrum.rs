@@ -14,8 +14,9 @@ use crate::{
         kernel,
         linalg::{Eigen, Svd},
         reduce,
-        stats::{ColumnMoments, CrossProducts, Gram, Moments},
+        stats::{ColumnMoments, CrossProducts, Gram},
     },
+    engine::gather::Rows,
 };
 
 /// Up to this many columns the matrix A'A is cheap whatever is asked for.
@@ -132,46 +133,15 @@ pub fn from_gram(gram: &Gram, rows: usize, centred: bool) -> Result<Spectrum> {
     })
 }
 
-/// The rows and their weights, put one behind another: no larger than A'A when there are fewer rows than columns.
-struct Collect {
-    cols: usize,
-}
-
-impl Reduce for Collect {
-    type Stat = (Vec<f64>, Vec<f64>);
-
-    fn zero(&self) -> Self::Stat {
-        Default::default()
-    }
-
-    fn add(&self, (rows, weights): &mut Self::Stat, batch: &Batch) -> Result<()> {
-        batch.x.check_finite(batch.first)?;
-        for (i, row) in batch.x.iter().enumerate() {
-            let first = rows.len();
-            rows.resize(first + self.cols, 0.0);
-            row.add_to(1.0, &mut rows[first..]);
-            weights.push(batch.weight(i));
-        }
-        Ok(())
-    }
-
-    fn merge(&self, left: &mut Self::Stat, right: Self::Stat) {
-        left.0.extend(right.0);
-        left.1.extend(right.1);
-    }
-}
-
 fn by_rows(data: &dyn Source, ctx: &Ctx, centred: bool) -> Result<Spectrum> {
     let shape = data.shape();
-    let (rows, weights) = reduce(ctx, data, &Collect { cols: shape.cols })?;
     let (n, p) = (shape.rows, shape.cols);
-    let mut a = Matrix::new(rows, n, p);
-    let mut moments = Moments::new(p);
-    moments.add(&X::dense(&a.values, p)?, Some(&weights));
-    let mean = if centred { moments.mean } else { vec![0.0; p] };
+    let mut rows = Rows::new(data, ctx)?;
+    let mean = if centred { rows.centre()? } else { vec![0.0; p] };
+    let Rows { x: mut a, weights, .. } = rows;
     for i in 0..n {
         let root = weights[i].sqrt();
-        a.row_mut(i).iter_mut().zip(&mean).for_each(|(x, mean)| *x = root * (*x - mean));
+        a.row_mut(i).iter_mut().for_each(|x| *x *= root);
     }
     ctx.check()?;
     let svd = Svd::new(&a).ok_or_else(not_converged)?;

@@ -444,7 +444,7 @@ impl TryFrom<Stored> for Tree {
             && Some(values.len()) == weights.len().checked_mul(outputs)
             && (impurity.is_empty() || impurity.len() == nodes.len());
         if !fits {
-            return Err(broken("arrays that do not fit together"));
+            return Err(broken("arrays that are inconsistent"));
         }
         Ok(Tree { cols, outputs, nodes, sets, leaf, values, weights, impurity })
     }

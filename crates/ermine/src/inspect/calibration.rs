@@ -57,7 +57,7 @@ impl Calibrator {
                     || scores.len() != values.len()
                     || scores.windows(2).any(|pair| !(pair[0] < pair[1])) =>
             {
-                Err(Error::Data("a stored calibration is not in order".into()))
+                Err(Error::Data("the stored calibration is inconsistent".into()))
             }
             _ => Ok(()),
         }
@@ -258,7 +258,7 @@ impl AnyEstimator for CalibratedClassifier {
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-        Err(Error::Unsupported("CalibratedClassifier cannot go on from an earlier fit".into()))
+        Err(Error::Unsupported("CalibratedClassifier cannot continue an earlier fit".into()))
     }
 }
 

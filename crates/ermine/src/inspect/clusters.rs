@@ -45,7 +45,7 @@ pub fn choose_clusters(ctx: &Ctx, data: &Data, base: &KMeans, ks: &[usize]) -> R
         order.truncate(SAMPLE);
         order.sort_unstable();
     }
-    let sample = crate::engine::points::Points::take(&batch.x, order.iter().copied());
+    let sample = crate::OwnedX::take(&batch.x, order.iter().copied());
     let mut points = Vec::new();
     for &k in ks {
         let fit = KMeans { n_clusters: k, ..base.clone() }.fit(data, ctx)?;
@@ -87,7 +87,7 @@ fn ascending(name: &str, ks: &[usize]) -> Result<()> {
         return Ok(());
     }
     let (model, name, value) = (name.into(), "ks".into(), format!("{ks:?}"));
-    Err(Error::Parameter { model, name, value, allowed: "numbers of at least 1, ascending".into() })
+    Err(Error::Parameter { model, name, value, allowed: "integers >= 1, ascending".into() })
 }
 
 fn elbow(points: &[ClusterPoint]) -> Option<usize> {

@@ -81,7 +81,7 @@ pub fn learning_curve(
 /// What the points of a learning curve say, in plain words.
 pub fn learning_verdict(points: &[CurvePoint], metric: &Metric) -> String {
     let (Some(last), Some(before)) = (points.last(), points.len().checked_sub(2).map(|i| &points[i])) else {
-        return "One point is no curve: give at least two sizes.".into();
+        return "A learning curve needs at least two sizes.".into();
     };
     let noise = (last.test_error.powi(2) + last.train_error.powi(2)).sqrt().max(1e-12);
     let gap = last.train - last.test;
@@ -94,24 +94,28 @@ pub fn learning_verdict(points: &[CurvePoint], metric: &Metric) -> String {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), s| (low.min(s), high.max(s)));
     let wide = gap > 2.0 * noise && gap > 0.1 * (span.1 - span.0).max(0.05 * last.test.abs());
     let numbers = format!(
-        "{}: {:.4} on rows it has seen, {:.4} on new ones",
+        "{}: {} on training rows, {} on new rows",
         metric.plain_name(),
-        metric.turned(last.train),
-        metric.turned(last.test)
+        digits(metric.turned(last.train)),
+        digits(metric.turned(last.test))
     );
     let meaning = match (wide, still_rising) {
-        (true, true) => "over-fitting, and more data would help: the held-out score still rises with more rows",
-        (true, false) => {
-            "over-fitting: it knows its own rows much better than new ones, and more data of this kind has stopped helping; \
-             try a simpler or more regularised model"
-        }
-        (false, true) => "no over-fitting, and more data would help: the held-out score still rises with more rows",
+        (true, true) => "Overfitting; more rows would help",
+        (true, false) => "Overfitting, and more rows are unlikely to help; try a simpler or more regularised model",
+        (false, true) => "No sign of overfitting; more rows would help",
         (false, false) => {
-            "no over-fitting, and more data would not help; if the score is too low the model is too simple or the columns do not \
-             tell more (under-fitting)"
+            "No sign of overfitting; more rows are unlikely to help. If the score is too low (underfitting), try a more \
+             flexible model or better columns"
         }
     };
-    format!("{numbers}. This looks like {meaning}.")
+    format!("{numbers}. {meaning}.")
+}
+
+/// Three significant digits, as people print scores: 0.983, 5.64, 326.
+fn digits(value: f64) -> String {
+    let size = if value == 0.0 || !value.is_finite() { 0.0 } else { value.abs().log10().floor() };
+    let places = (2.0 - size).clamp(0.0, 9.0) as usize;
+    format!("{value:.places$}")
 }
 
 /// Scores with each value of one parameter, given by its path (`alpha`, `Ridge__alpha`).
@@ -144,16 +148,13 @@ pub fn validation_curve(
             let p = &points[best];
             let edge = best == 0 || best + 1 == points.len();
             let within = points.iter().filter(|q| q.test >= p.test - p.test_error).count();
-            let more = if edge && points.len() > 1 {
-                " It is at the edge of what was tried: try values beyond it."
-            } else {
-                ""
-            };
+            let more =
+                if edge && points.len() > 1 { " It is at the edge of the range: try values beyond it." } else { "" };
             format!(
-                "Best with {} ({} {:.4} on new rows); {within} of {} values are within one standard error of it.{more}",
+                "Best with {} ({} {} on new rows); {within} of {} values are within one standard error of it.{more}",
                 p.label,
                 metric.plain_name(),
-                metric.turned(p.test),
+                digits(metric.turned(p.test)),
                 points.len()
             )
         }

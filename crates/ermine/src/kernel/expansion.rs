@@ -1,9 +1,9 @@
 //! What kernel models fit: `f(x) = sum_i coef_i k(x_i, x) + b`, one column of coefficients for each output.
 
 use crate::{
-    Array, Error, Matrix, Result, X,
+    Array, Error, Matrix, OwnedX, Result, X,
     core::linalg::{View, multiply},
-    engine::{kernel::Kernel, points::Points},
+    engine::kernel::Kernel,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct Expansion {
     /// Columns that rows must have: with a precomputed kernel, the number of training rows.
     pub cols: usize,
     /// The rows that count; none with a precomputed kernel.
-    pub points: Points,
+    pub points: OwnedX,
     /// Their numbers among the training rows.
     pub ids: Vec<usize>,
     /// One row for each point, one column for each output.
@@ -29,8 +29,8 @@ impl Expansion {
     /// The expansion over rows `ids` of `x`.
     pub fn new(kernel: Kernel, x: &X, ids: Vec<usize>, coef: Matrix, intercept: Vec<f64>) -> Self {
         let points = match kernel.is_precomputed() {
-            true => Points::Dense(Matrix::zeros(0, x.cols())),
-            false => Points::take(x, ids.iter().copied()),
+            true => OwnedX::Dense(Matrix::zeros(0, x.cols())),
+            false => OwnedX::take(x, ids.iter().copied()),
         };
         Expansion { kernel, cols: x.cols(), points, ids, coef, intercept }
     }
@@ -94,6 +94,6 @@ impl Expansion {
             && self.coef.cols > 0
             && self.intercept.len() == self.coef.cols
             && (!self.kernel.is_precomputed() || self.ids.iter().all(|&id| id < self.cols));
-        if fits { Ok(()) } else { Err(Error::Data("the stored kernel expansion does not hold together".into())) }
+        if fits { Ok(()) } else { Err(Error::Data("the stored kernel expansion is inconsistent".into())) }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// For compatibility: all eigenvalues are found directly.
+    /// Accepted for scikit-learn compatibility; ignored, because all eigenvalues are computed directly.
     pub enum EigenSolver {
         Auto = "auto",
         Dense = "dense",
@@ -28,21 +28,21 @@ choice! {
 }
 
 params! {
-    /// Directions of most variance in the feature space of a kernel.
+    /// Principal component analysis in the feature space of a kernel.
     pub struct KernelPCA {
-        /// How many components; none keeps all that are not zero.
+        /// Number of components; none keeps all with non-zero variance.
         n_components: Option<usize> = None, at_least(1.0), log(1.0, 64.0);
         /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
         kernel: Kernel = Kernel::Linear;
-        /// Width of kernels that do not state theirs; none is 1 / columns.
+        /// Kernel coefficient, where the kernel does not set its own; none is 1 / number of columns.
         gamma: Option<f64> = None, at_least(0.0), log(1e-4, 1e1);
-        /// Degree of poly kernels that do not state theirs.
+        /// Degree of the poly kernel, where the kernel does not set its own.
         degree: usize = 3, at_least(0.0);
-        /// Constant of poly and sigmoid kernels that do not state theirs.
+        /// Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
         coef0: f64 = 1.0, any();
-        /// For compatibility: all eigenvalues are found directly.
+        /// Accepted for scikit-learn compatibility; ignored, because all eigenvalues are computed directly.
         eigen_solver: EigenSolver = EigenSolver::Auto;
-        /// For compatibility: components without variance are never kept.
+        /// Accepted for scikit-learn compatibility; ignored, because components with zero variance are never kept.
         remove_zero_eig: bool = false;
     }
 }

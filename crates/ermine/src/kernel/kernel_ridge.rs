@@ -6,8 +6,8 @@
 
 use super::{Expansion, support::resolve};
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
-    Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, OwnedX, Passes, Result, Shape,
+    Source, Task, X,
     core::{
         Batch,
         linalg::{Eigen, View, multiply},
@@ -17,26 +17,25 @@ use crate::{
     engine::{
         block_cholesky,
         kernel::{Gamma, Kernel},
-        points::Points,
     },
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Least squares with an L2 penalty in the feature space of a kernel.
+    /// Ridge regression in the feature space of a kernel.
     pub struct KernelRidge {
-        /// Strength of the penalty.
+        /// Regularisation strength.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e2);
         /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
         kernel: Kernel = Kernel::Linear;
-        /// Width of kernels that do not state theirs; none is 1 / columns.
+        /// Kernel coefficient, where the kernel does not set its own; none is 1 / number of columns.
         gamma: Option<f64> = None, at_least(0.0), log(1e-4, 1e1);
-        /// Degree of poly kernels that do not state theirs.
+        /// Degree of the poly kernel, where the kernel does not set its own.
         degree: usize = 3, at_least(0.0);
-        /// Constant of poly and sigmoid kernels that do not state theirs.
+        /// Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
         coef0: f64 = 1.0, any();
-        /// Landmark rows of an approximate solution; none for the exact one.
+        /// Number of landmark rows for an approximate (Nystroem) solution; none for the exact one.
         n_components: Option<usize> = None, at_least(1.0);
     }
 }
@@ -54,7 +53,7 @@ impl Estimator for KernelRidge {
         scale: true,
         random: true,
         flexibility: Flexibility::Kernel,
-        not_compared: Some("it has no intercept, and SVR is as flexible"),
+        not_compared: Some("has no intercept; SVR is as flexible"),
         ..Info::new(
             "kernel_ridge",
             Task::Regression,
@@ -96,7 +95,7 @@ pub fn gram(ctx: &Ctx, batch: &Batch, kernel: &Kernel, rows: &[usize]) -> Result
         return Err(Error::Data(format!("the kernel matrix of {n} x {n} values would take {size:.0} GB of memory"))
             .hint("use n_components, Nystroem or a sample of the rows"));
     }
-    let points = Points::take(&batch.x, rows.iter().copied());
+    let points = OwnedX::take(&batch.x, rows.iter().copied());
     let ids: &[usize] = if kernel.is_precomputed() { rows } else { &[] };
     let mut out = Matrix::zeros(n, n);
     let band = 128;
@@ -164,7 +163,7 @@ impl KernelRidge {
         order.truncate(m);
         order.sort_unstable();
         notes.push(format!("approximate: {m} landmark rows of {}", rows.len()));
-        let marks = Points::take(&batch.x, order.iter().copied());
+        let marks = OwnedX::take(&batch.x, order.iter().copied());
         let ids: &[usize] = if kernel.is_precomputed() { &order } else { &[] };
         let parts: Vec<(Matrix, Matrix)> = ctx.install(|| {
             rows.par_chunks(rows.len().div_ceil(32).max(512))
@@ -172,7 +171,7 @@ impl KernelRidge {
                     ctx.check()?;
                     let (mut a, mut b) = (Matrix::zeros(m, m), Matrix::zeros(m, targets));
                     for chunk in chunk.chunks(512) {
-                        let part = Points::take(&batch.x, chunk.iter().copied());
+                        let part = OwnedX::take(&batch.x, chunk.iter().copied());
                         let mut block = vec![0.0; chunk.len() * m];
                         kernel.block_with(&part.x(), &marks.x(), ids, &mut block);
                         let mut right = vec![0.0; chunk.len() * targets];

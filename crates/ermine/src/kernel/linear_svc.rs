@@ -34,7 +34,7 @@ choice! {
 }
 
 choice! {
-    /// What a row inside the margin costs.
+    /// Loss function.
     pub enum Loss {
         Hinge = "hinge",
         SquaredHinge = "squared_hinge",
@@ -42,33 +42,34 @@ choice! {
 }
 
 choice! {
-    /// For compatibility: the code picks the form that is faster.
+    /// Accepted for scikit-learn compatibility; ignored, because the faster form is chosen automatically.
     pub enum Dual: bool where at_least(0.0) => { Auto = "auto" }
 }
 
 params! {
-    /// Classifies by the widest margin between linear scores. Fast for many rows or many sparse columns.
+    /// Linear support vector classification. Fast for many rows or many sparse columns.
     pub struct LinearSVC {
-        /// l2 keeps weights small, l1 makes most of them zero.
+        /// Penalty on the weights: l2 keeps them small, l1 sets most of them to zero.
         penalty: Penalty = Penalty::L2;
-        /// What a row inside the margin costs.
+        /// Loss function.
         loss: Loss = Loss::SquaredHinge;
-        /// For compatibility: the code picks the form that is faster.
+        /// Accepted for scikit-learn compatibility; ignored, because the faster form is chosen automatically.
         dual: Dual = Dual::Auto;
-        /// Stop when the optimality conditions hold to this and the objective is proven to be this close to its optimum, relative to it.
+        /// Stop when the optimality conditions hold within this tolerance and the objective is proven to be this close to
+        /// its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
-        /// Price of a row inside the margin.
+        /// Inverse regularisation strength: cost of a row inside the margin.
         C: f64 = 1.0, above(0.0), log(1e-4, 1e2);
-        /// Whether to fit an intercept, which is penalised like a weight.
+        /// Whether to fit an intercept, which is penalised like the weights.
         fit_intercept: bool = true;
-        /// Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+        /// Value of the constant column behind the intercept; larger values penalise the intercept less.
         intercept_scaling: f64 = 1.0, above(0.0);
-        /// Most passes.
+        /// Maximum number of passes over the data.
         max_iter: usize = 1000, at_least(1.0);
     }
 }
 
-const WHY_MEMORY: &str = "coordinate descent goes back to any row";
+const WHY_MEMORY: &str = "coordinate descent revisits rows in random order";
 
 /// Above this many columns a Hessian costs more than it saves.
 const NEWTON_COLUMNS: usize = 500;

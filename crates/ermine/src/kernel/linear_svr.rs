@@ -18,7 +18,7 @@ use crate::{
 use super::linear_svc::Dual;
 
 choice! {
-    /// What an error costs.
+    /// Loss function.
     pub enum TubeLoss {
         EpsilonInsensitive = "epsilon_insensitive",
         SquaredEpsilonInsensitive = "squared_epsilon_insensitive",
@@ -26,29 +26,29 @@ choice! {
 }
 
 params! {
-    /// Linear regression that ignores errors below epsilon.
+    /// Linear support vector regression: errors below epsilon cost nothing.
     pub struct LinearSVR {
-        /// Half the width of the tube inside which errors are free.
+        /// Errors below this cost nothing.
         epsilon: f64 = 0.0, at_least(0.0), log(1e-3, 1e0);
-        /// Stop when violations of the optimality conditions have fallen to this share of the first and the objective is proven to be this
-        /// close to its optimum, relative to it.
+        /// Stop when the violation of the optimality conditions is below this fraction of the initial one and the
+        /// objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
-        /// Price of an error outside the tube.
+        /// Inverse regularisation strength: cost of an error above epsilon.
         C: f64 = 1.0, above(0.0), log(1e-4, 1e2);
-        /// What an error costs.
+        /// Loss function.
         loss: TubeLoss = TubeLoss::EpsilonInsensitive;
-        /// Whether to fit an intercept, which is penalised like a weight.
+        /// Whether to fit an intercept, which is penalised like the weights.
         fit_intercept: bool = true;
-        /// Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+        /// Value of the constant column behind the intercept; larger values penalise the intercept less.
         intercept_scaling: f64 = 1.0, above(0.0);
-        /// For compatibility: the code picks the form that is faster.
+        /// Accepted for scikit-learn compatibility; ignored, because the faster form is chosen automatically.
         dual: Dual = Dual::Auto;
-        /// Most passes.
+        /// Maximum number of passes over the data.
         max_iter: usize = 1000, at_least(1.0);
     }
 }
 
-const WHY_MEMORY: &str = "coordinate descent goes back to any row";
+const WHY_MEMORY: &str = "coordinate descent revisits rows in random order";
 
 impl Estimator for LinearSVR {
     type Model = LinearModel;

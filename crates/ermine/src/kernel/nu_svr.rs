@@ -23,27 +23,27 @@ use crate::{
 };
 
 params! {
-    /// Regression whose tube of free errors is as wide as a share of rows outside it allows, in the feature space of a kernel.
+    /// Support vector regression with a parameter `nu` that bounds the fraction of rows outside the tube.
     pub struct NuSVR {
-        /// Share of rows outside the tube, at most; share that are support vectors, at least.
+        /// Upper bound on the fraction of rows outside the tube and lower bound on the fraction of support vectors.
         nu: f64 = 0.5, above_to(0.0, 1.0), linear(0.05, 0.95);
-        /// Price of an error outside the tube.
+        /// Inverse regularisation strength: cost of an error above epsilon.
         C: f64 = 1.0, above(0.0), log(1e-3, 1e3);
         /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
         kernel: Kernel = Kernel::Rbf { gamma: None };
-        /// Degree of poly kernels that do not state theirs.
+        /// Degree of the poly kernel, where the kernel does not set its own.
         degree: usize = 3, at_least(0.0);
-        /// Width of kernels that do not state theirs.
+        /// Kernel coefficient, where the kernel does not set its own.
         gamma: Gamma = Gamma::Scale, at_least(0.0), log(1e-4, 1e1);
-        /// Constant of poly and sigmoid kernels that do not state theirs.
+        /// Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
         coef0: f64 = 0.0, any();
-        /// For compatibility: the working set leaves nothing to shrink.
+        /// Accepted for scikit-learn compatibility; ignored, because the solver has no use for shrinking.
         shrinking: bool = true;
-        /// Stop when no pair of rows violates the optimality conditions by more.
+        /// Stop when no pair of rows violates the optimality conditions by more than this.
         tol: f64 = 1e-3, above(0.0);
-        /// Megabytes for kernel values.
+        /// Size of the kernel cache in megabytes.
         cache_size: f64 = 200.0, above(0.0);
-        /// Most steps; -1 for no limit.
+        /// Maximum number of steps; -1 for no limit.
         max_iter: i64 = -1, at_least(-1.0);
     }
 }

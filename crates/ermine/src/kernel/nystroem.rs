@@ -6,7 +6,7 @@
 
 use super::Expansion;
 use crate::{
-    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
+    Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, OwnedX, Passes, Result, Source, Task, X,
     core::{
         Batch, Reduce,
         linalg::Eigen,
@@ -14,25 +14,22 @@ use crate::{
         params, reduce,
         rng::key,
     },
-    engine::{
-        kernel::{Defaults, Kernel},
-        points::Points,
-    },
+    engine::kernel::{Defaults, Kernel},
 };
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// New features whose inner products approximate a kernel, from a sample of rows.
+    /// Approximates a kernel by explicit features, computed from a sample of rows.
     pub struct Nystroem {
         /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
         kernel: Kernel = Kernel::Rbf { gamma: None };
-        /// Width of kernels that do not state theirs; none is 1 / columns.
+        /// Kernel coefficient, where the kernel does not set its own; none is 1 / number of columns.
         gamma: Option<f64> = None, at_least(0.0), log(1e-4, 1e1);
-        /// Constant of poly and sigmoid kernels that do not state theirs; none is 1.
+        /// Constant term of the poly and sigmoid kernels, where the kernel does not set its own; none is 1.
         coef0: Option<f64> = None, any();
-        /// Degree of poly kernels that do not state theirs; none is 3.
+        /// Degree of the poly kernel, where the kernel does not set its own; none is 3.
         degree: Option<f64> = None, at_least(0.0);
-        /// How many rows are drawn, which is how many features there will be.
+        /// Number of features to construct, which is the number of rows sampled.
         n_components: usize = 100, at_least(1.0), log(10.0, 1000.0);
     }
 }
@@ -68,7 +65,7 @@ impl Estimator for Nystroem {
         let m = drawn.len();
         let ids: Vec<usize> = drawn.iter().map(|row| row.1 as usize).collect();
         let values = drawn.into_iter().flat_map(|row| row.2).collect();
-        let points = Points::Dense(Matrix::new(values, m, shape.cols));
+        let points = OwnedX::Dense(Matrix::new(values, m, shape.cols));
         let mut notes: Vec<String> = kernel.judge(&points.x()).into_iter().collect();
         if m < self.n_components {
             notes.push(format!("n_components={} is more than the {m} rows: {m} features", self.n_components));

@@ -25,25 +25,25 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Tells rows that belong to the training data from those that do not.
+    /// Outlier detection: separates rows that resemble the training data from those that do not.
     pub struct OneClassSVM {
         /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
         kernel: Kernel = Kernel::Rbf { gamma: None };
-        /// Degree of poly kernels that do not state theirs.
+        /// Degree of the poly kernel, where the kernel does not set its own.
         degree: usize = 3, at_least(0.0);
-        /// Width of kernels that do not state theirs.
+        /// Kernel coefficient, where the kernel does not set its own.
         gamma: Gamma = Gamma::Scale, at_least(0.0), log(1e-4, 1e1);
-        /// Constant of poly and sigmoid kernels that do not state theirs.
+        /// Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
         coef0: f64 = 0.0, any();
-        /// Stop when no pair of rows violates the optimality conditions by more.
+        /// Stop when no pair of rows violates the optimality conditions by more than this.
         tol: f64 = 1e-3, above(0.0);
-        /// Share of training rows outside, at most; share that are support vectors, at least.
+        /// Upper bound on the fraction of training rows outside and lower bound on the fraction of support vectors.
         nu: f64 = 0.5, above_to(0.0, 1.0), linear(0.01, 0.5);
-        /// For compatibility: the working set leaves nothing to shrink.
+        /// Accepted for scikit-learn compatibility; ignored, because the solver has no use for shrinking.
         shrinking: bool = true;
-        /// Megabytes for kernel values.
+        /// Size of the kernel cache in megabytes.
         cache_size: f64 = 200.0, above(0.0);
-        /// Most steps; -1 for no limit.
+        /// Maximum number of steps; -1 for no limit.
         max_iter: i64 = -1, at_least(-1.0);
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task,
     X,
     core::{
-        choice,
+        choice, memory,
         param::{at_least, log},
         params, reduce,
         stats::ColumnMoments,
@@ -22,11 +22,11 @@ choice! {
 }
 
 params! {
-    /// New random features whose inner products approximate the Gaussian kernel.
+    /// Approximates the Gaussian kernel by random Fourier features.
     pub struct RBFSampler {
-        /// Width of the kernel exp(-gamma ||x - z||^2).
+        /// Coefficient of the kernel exp(-gamma ||x - z||^2).
         gamma: Width = Width::Number(1.0), at_least(0.0), log(1e-4, 1e1);
-        /// How many features.
+        /// Number of features to construct.
         n_components: usize = 100, at_least(1.0), log(10.0, 1000.0);
     }
 }
@@ -48,6 +48,7 @@ impl Estimator for RBFSampler {
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<FourierFeatures>> {
         let cols = data.shape().cols;
+        memory::check("RBFSampler", &format!("n_components={}", self.n_components), &[self.n_components, cols + 1], 8)?;
         let moments = reduce(ctx, data, &ColumnMoments { cols })?;
         let gamma = match self.gamma {
             Width::Number(gamma) => gamma,

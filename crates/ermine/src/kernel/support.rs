@@ -2,19 +2,18 @@
 
 use super::Expansion;
 use crate::{
-    Array, Bound, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, Result, Shape, Source, X,
+    Array, Bound, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, OwnedX, Result, Shape, Source, X,
     core::{Batch, choice, kernel::sigmoid, rng::key},
     engine::{
         gram::Gram,
         kernel::{Defaults, Gamma, Kernel, resolve_gamma},
-        points::Points,
         smo,
     },
 };
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What the decision function gives for more than two classes.
+    /// Shape of the decision function for more than two classes.
     pub enum DecisionShape {
         /// A column for each class: its votes, and how clear they were as the fraction.
         Ovr = "ovr",
@@ -41,7 +40,7 @@ pub struct Common<'a> {
 pub const AS_FAR_AS_TOL: &str =
     "the optimum is reached within tol, 1e-3 by default, along a path that depends on the rows";
 
-pub const WHY_MEMORY: &str = "the solver goes back to any pair of rows";
+pub const WHY_MEMORY: &str = "the solver revisits arbitrary pairs of rows";
 
 impl Common<'_> {
     pub fn batch<'d>(&self, data: &'d dyn Source, ctx: &Ctx) -> Result<Batch<'d>> {
@@ -243,7 +242,7 @@ fn platt(ctx: &Ctx, task: &Task, solve: &(impl Fn(&Ctx, &Task) -> Result<Machine
         let coef = Matrix::new(used.iter().map(|&at| machine.coef[at]).collect(), used.len(), 1);
         let ids = used.iter().map(|&at| part.rows[at]).collect();
         let expansion = Expansion::new(task.kernel.clone(), &task.batch.x, ids, coef, vec![machine.intercept]);
-        let held = Points::take(&task.batch.x, outside.iter().map(|&at| task.rows[at]));
+        let held = OwnedX::take(&task.batch.x, outside.iter().map(|&at| task.rows[at]));
         let mut out = vec![0.0; outside.len()];
         expansion.scores(&held.x(), &mut out);
         outside.iter().zip(out).for_each(|(&at, score)| scores[at] = score);

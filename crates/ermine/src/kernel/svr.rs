@@ -25,27 +25,27 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Regression that ignores errors below epsilon, in the feature space of a kernel.
+    /// Support vector regression: errors below epsilon cost nothing, in the feature space of a kernel.
     pub struct SVR {
         /// A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
         kernel: Kernel = Kernel::Rbf { gamma: None };
-        /// Degree of poly kernels that do not state theirs.
+        /// Degree of the poly kernel, where the kernel does not set its own.
         degree: usize = 3, at_least(0.0);
-        /// Width of kernels that do not state theirs.
+        /// Kernel coefficient, where the kernel does not set its own.
         gamma: Gamma = Gamma::Scale, at_least(0.0), log(1e-4, 1e1);
-        /// Constant of poly and sigmoid kernels that do not state theirs.
+        /// Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
         coef0: f64 = 0.0, any();
-        /// Stop when no pair of rows violates the optimality conditions by more.
+        /// Stop when no pair of rows violates the optimality conditions by more than this.
         tol: f64 = 1e-3, above(0.0);
-        /// Price of an error outside the tube.
+        /// Inverse regularisation strength: cost of an error above epsilon.
         C: f64 = 1.0, above(0.0), log(1e-3, 1e3);
-        /// Half the width of the tube inside which errors are free.
+        /// Errors below this cost nothing.
         epsilon: f64 = 0.1, at_least(0.0), log(1e-3, 1e0);
-        /// For compatibility: the working set leaves nothing to shrink.
+        /// Accepted for scikit-learn compatibility; ignored, because the solver has no use for shrinking.
         shrinking: bool = true;
-        /// Megabytes for kernel values.
+        /// Size of the kernel cache in megabytes.
         cache_size: f64 = 200.0, above(0.0);
-        /// Most steps; -1 for no limit.
+        /// Maximum number of steps; -1 for no limit.
         max_iter: i64 = -1, at_least(-1.0);
     }
 }

@@ -22,23 +22,24 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Ridge whose strength and noise level follow from the data by their marginal likelihood; predicts with a deviation.
+    /// Ridge regression whose penalty and noise level maximise the marginal likelihood; predicts with a standard
+    /// deviation.
     pub struct BayesianRidge {
-        /// Most steps.
+        /// Maximum number of iterations.
         max_iter: usize = 300, at_least(1.0);
-        /// Halt when the coefficients change by less in sum.
+        /// Stop when the coefficients change by less than this in total.
         tol: f64 = 1e-3, above(0.0);
-        /// Shape of the Gamma prior of the noise precision.
+        /// Shape of the gamma prior on the noise precision.
         alpha_1: f64 = 1e-6, at_least(0.0);
-        /// Rate of the Gamma prior of the noise precision.
+        /// Rate of the gamma prior on the noise precision.
         alpha_2: f64 = 1e-6, at_least(0.0);
-        /// Shape of the Gamma prior of the precision of the coefficients.
+        /// Shape of the gamma prior on the precision of the coefficients.
         lambda_1: f64 = 1e-6, at_least(0.0);
-        /// Rate of the Gamma prior of the precision of the coefficients.
+        /// Rate of the gamma prior on the precision of the coefficients.
         lambda_2: f64 = 1e-6, at_least(0.0);
-        /// First noise precision; none is one over the variance of the target.
+        /// Initial noise precision; none is 1 / variance of the target.
         alpha_init: Option<f64> = None, above(0.0);
-        /// First precision of the coefficients; none is 1.
+        /// Initial precision of the coefficients; none is 1.
         lambda_init: Option<f64> = None, above(0.0);
         /// Whether to fit an intercept.
         fit_intercept: bool = true;

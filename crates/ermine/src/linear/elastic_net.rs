@@ -15,19 +15,19 @@ use crate::{
 };
 
 params! {
-    /// Least squares with a mix of the L1 penalty, which chooses columns, and the L2 penalty, which steadies them.
+    /// Least squares with a mix of L1 penalty, which selects columns, and L2 penalty, which stabilises them.
     pub struct ElasticNet {
-        /// Strength of the penalty.
+        /// Regularisation strength.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e2);
-        /// Share of the L1 penalty.
+        /// Weight of the L1 penalty: 0 is pure L2, 1 is pure L1.
         l1_ratio: f64 = 0.5, between(0.0, 1.0), linear(0.0, 1.0);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
-        /// Most working sets.
+        /// Maximum number of working sets.
         max_iter: usize = 1000, at_least(1.0);
-        /// Whether coefficients must not be negative.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }

@@ -14,23 +14,23 @@ use crate::{
 };
 
 params! {
-    /// Elastic net whose strength and share of L1 are chosen by cross-validation.
+    /// Elastic net with regularisation strength and L1 ratio chosen by cross-validation.
     pub struct ElasticNetCV {
-        /// Shares of the L1 penalty to try.
+        /// L1 ratios to try.
         l1_ratio: Vec<f64> = vec![0.5], above_to(0.0, 1.0);
-        /// Last strength over the first, when they are counted.
+        /// Smallest strength divided by the largest, if `alphas` is a number.
         eps: f64 = 1e-3, within(0.0, 1.0);
-        /// How many strengths to try, or which.
+        /// Number of strengths to try, or the strengths themselves.
         alphas: Alphas = Alphas::Count(100);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Most working sets for each strength.
+        /// Maximum number of working sets for each strength.
         max_iter: usize = 1000, at_least(1.0);
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
-        /// Folds.
+        /// Number of cross-validation folds.
         cv: usize = 5, at_least(2.0);
-        /// Whether coefficients must not be negative.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }
@@ -42,7 +42,7 @@ impl Estimator for ElasticNetCV {
         scale: true,
         exceptions: &[(
             crate::core::model::Property::WeightIsRepetition,
-            "folds are cut by row number, so that repeated rows are other folds",
+            "folds are cut by row number, so repeated rows give other folds",
         )],
         ..Info::new(
             "linear_model",

@@ -15,15 +15,16 @@ use crate::{
 };
 
 params! {
-    /// Positive amounts whose spread grows with their mean (costs, durations): fits ln(mean), with an L2 penalty.
+    /// Gamma regression for positive amounts whose spread grows with their mean (costs, durations): log link, L2
+    /// penalty.
     pub struct GammaRegressor {
-        /// Strength of the L2 penalty; 0 for none.
+        /// Strength of the L2 penalty; 0 for no penalty.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 100, at_least(1.0);
     }
 }
@@ -34,7 +35,7 @@ impl Estimator for GammaRegressor {
     const INFO: Info = Info {
         scale: true,
         target: Domain::Positive,
-        not_compared: Some("ask for it by name: its family is a choice"),
+        not_compared: Some("needs a choice of family; name it to use it"),
         ..Info::new(
             "linear_model",
             Task::Regression,

@@ -51,29 +51,29 @@ choice! {
 }
 
 params! {
-    /// A generalised linear model with any family and link, offset or exposure, and an L2, L1 or mixed penalty.
+    /// Generalised linear model with a choice of family and link, offset or exposure, and L2, L1 or mixed penalty.
     pub struct GeneralizedLinearRegressor {
         /// Distribution of the target.
         family: FamilyName = FamilyName::Normal;
-        /// Link between mean and score; auto takes the usual one of the family.
+        /// Link function; auto is the usual one of the family.
         link: LinkName = LinkName::Auto;
-        /// Power of the variance function, for the Tweedie family.
+        /// Power of the variance function, for the tweedie family.
         power: f64 = 1.5, any();
-        /// Variance is mean + theta mean^2, for the negative binomial family.
+        /// Dispersion of the negative binomial family: the variance is mean + theta mean^2.
         theta: f64 = 1.0, above(0.0);
-        /// Strength of the penalty; 0 is maximum likelihood.
+        /// Regularisation strength; 0 is maximum likelihood.
         alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e2);
-        /// Share of the L1 penalty.
+        /// Weight of the L1 penalty: 0 is pure L2, 1 is pure L1.
         l1_ratio: f64 = 0.0, between(0.0, 1.0);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Number of the column that is added to the score as it is.
+        /// Index of the offset column, which is added to the linear score.
         offset: Option<usize> = None, at_least(0.0);
-        /// Number of the column whose logarithm is added to the score.
+        /// Index of the exposure column, whose logarithm is added to the linear score.
         exposure: Option<usize> = None, at_least(0.0);
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 100, at_least(1.0);
     }
 }
@@ -82,7 +82,7 @@ impl Estimator for GeneralizedLinearRegressor {
     type Model = GlmModel;
 
     const INFO: Info = Info {
-        not_compared: Some("ask for it by name: its family is a choice"),
+        not_compared: Some("needs a choice of family; name it to use it"),
         ..Info::new(
             "linear_model",
             Task::Regression,

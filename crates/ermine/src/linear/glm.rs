@@ -6,6 +6,7 @@ use crate::{
     core::{Batch, Reduce, data::Row, reduce, stats::ColumnMoments},
     engine::{
         family::{Deviance, Family, Link},
+        least_squares,
         loss::{GammaLog, Logistic, PointLoss, PoissonLog, Squared, TweedieLog},
         newton::{Minimum, Offset, Scores},
     },
@@ -81,15 +82,25 @@ impl Glm<'_> {
             };
             start[cols] = self.link.score(inside);
         }
-        let (minimum, intercept) = with_loss!(self, |loss| self.minimise(data, ctx, &moments, loss, &mean, start))?;
+        let (minimum, mut intercept) = with_loss!(self, |loss| self.minimise(data, ctx, &moments, loss, &mean, start))?;
         let mut coef = Matrix::new(minimum.w[..cols].to_vec(), 1, cols);
+        let mut notes = Vec::new();
+        if self.alpha == 0.0 {
+            let outside = self.offset.map(|offset| offset.column);
+            let found = least_squares::dependence_of(data, ctx, self.fit_intercept, outside)?;
+            if let Some(found) = found {
+                let moved = found.least_norm(coef.row_mut(0), &moments.mean);
+                intercept += if self.fit_intercept { moved } else { 0.0 };
+                notes = found.notes();
+            }
+        }
         let mut exposure = None;
         if let Some(offset) = self.offset {
             coef[(0, offset.column)] = if offset.log { 0.0 } else { 1.0 };
             exposure = offset.log.then_some(offset.column);
         }
         let model = GlmModel { coef, intercept, family: self.family, link: self.link, exposure };
-        Ok(Fit::new(model, minimum.log(1.0)))
+        Ok(Fit::new(model, minimum.log(1.0).with_notes(notes)))
     }
 
     /// The least that the loss of a row can be.

@@ -28,11 +28,11 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Linear regression in which rows far from the line count linearly, so that outliers in the target do not decide it.
+    /// Linear regression that is robust to outliers in the target: large residuals count linearly instead of squared.
     pub struct HuberRegressor {
         /// Residuals above this many times the scale are outliers.
         epsilon: f64 = 1.35, at_least(1.0), log(1.0, 5.0);
-        /// Most Newton steps.
+        /// Maximum number of Newton steps.
         max_iter: usize = 100, at_least(1.0);
         /// Strength of the L2 penalty.
         alpha: f64 = 1e-4, at_least(0.0), log(1e-6, 1e2);
@@ -40,7 +40,7 @@ params! {
         fit_intercept: bool = true;
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-5, above(0.0);
-        /// Fixed residual above which a row counts linearly, in units of the target; none estimates the scale.
+        /// Fixed residual above which a row counts linearly, in units of the target; none to estimate the scale.
         delta: Option<f64> = None, above(0.0);
     }
 }

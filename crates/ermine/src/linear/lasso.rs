@@ -15,17 +15,17 @@ use crate::{
 };
 
 params! {
-    /// Least squares with an L1 penalty, which chooses columns by setting the other coefficients to zero.
+    /// Least squares with an L1 penalty, which selects columns by setting coefficients to zero.
     pub struct Lasso {
-        /// Strength of the penalty.
+        /// Regularisation strength.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e2);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
-        /// Most working sets.
+        /// Maximum number of working sets.
         max_iter: usize = 1000, at_least(1.0);
-        /// Whether coefficients must not be negative.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }

@@ -14,21 +14,21 @@ use crate::{
 };
 
 params! {
-    /// Lasso whose strength is chosen by cross-validation along the whole regularisation path.
+    /// Lasso with regularisation strength chosen by cross-validation along the regularisation path.
     pub struct LassoCV {
-        /// Last strength over the first, when they are counted.
+        /// Smallest strength divided by the largest, if `alphas` is a number.
         eps: f64 = 1e-3, within(0.0, 1.0);
-        /// How many strengths to try, or which.
+        /// Number of strengths to try, or the strengths themselves.
         alphas: Alphas = Alphas::Count(100);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Most working sets for each strength.
+        /// Maximum number of working sets for each strength.
         max_iter: usize = 1000, at_least(1.0);
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
-        /// Folds.
+        /// Number of cross-validation folds.
         cv: usize = 5, at_least(2.0);
-        /// Whether coefficients must not be negative.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }
@@ -40,7 +40,7 @@ impl Estimator for LassoCV {
         scale: true,
         exceptions: &[(
             crate::core::model::Property::WeightIsRepetition,
-            "folds are cut by row number, so that repeated rows are other folds",
+            "folds are cut by row number, so repeated rows give other folds",
         )],
         ..Info::new(
             "linear_model",

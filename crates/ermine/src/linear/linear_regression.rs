@@ -8,12 +8,12 @@ use crate::{
 };
 
 params! {
-    /// Ordinary least squares, by the cheapest safe path: normal equations while they are well conditioned, an orthogonal
-    /// factorisation when they are not, the solution of least norm when columns depend on each other.
+    /// Ordinary least squares by the cheapest safe method: normal equations if they are well conditioned, an orthogonal
+    /// factorisation if they are not, the minimum-norm solution if columns are redundant.
     pub struct LinearRegression {
         /// Whether to fit an intercept.
         fit_intercept: bool = true;
-        /// Whether coefficients must be zero or more.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }

@@ -23,6 +23,7 @@ use crate::{
     },
     engine::{
         lbfgs::{self, Objective, Options, largest},
+        least_squares,
         loss::Logistic,
         newton::{self, Minimum, Proof, Scores},
     },
@@ -31,17 +32,17 @@ use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 
 params! {
-    /// Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2, L1 or mixed penalty.
+    /// Linear classification with probabilities, fitted by maximum likelihood with an L2, L1 or mixed penalty.
     pub struct LogisticRegression {
-        /// Inverse strength of the penalty; infinity for none.
+        /// Inverse regularisation strength; infinity for no penalty.
         C: f64 = 1.0, above_to(0.0, f64::INFINITY), log(1e-4, 1e4);
-        /// Share of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
+        /// Weight of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
         l1_ratio: f64 = 0.0, between(0.0, 1.0);
         /// Whether to fit intercepts, which are not penalised.
         fit_intercept: bool = true;
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 300, at_least(1.0);
     }
 }
@@ -278,7 +279,16 @@ impl Problem<'_> {
     fn finish(&self, minimum: Minimum) -> Result<Fit<LogisticModel>> {
         let (p, k) = (self.cols(), self.outputs());
         let centre = self.centre();
-        let coef = Matrix::from_fn(k, p, |class, j| minimum.w[j * k + class]);
+        let mut coef = Matrix::from_fn(k, p, |class, j| minimum.w[j * k + class]);
+        let mut notes = Vec::new();
+        if self.params.C.is_infinite() {
+            let (data, ctx) = (self.shared.data, self.shared.ctx);
+            if let Some(found) = least_squares::dependence_of(data, ctx, self.params.fit_intercept, None)? {
+                // About the centre: no intercept moves.
+                (0..k).for_each(|class| _ = found.least_norm(coef.row_mut(class), &centre));
+                notes = found.notes();
+            }
+        }
         let intercept = (0..k)
             .map(|class| match self.params.fit_intercept {
                 true => minimum.w[p * k + class] - kernel::dot(coef.row(class), &centre),
@@ -299,7 +309,7 @@ impl Problem<'_> {
                 ]);
             }
         }
-        Ok(Fit::new(model, log))
+        Ok(Fit::new(model, log.with_notes(notes)))
     }
 }
 

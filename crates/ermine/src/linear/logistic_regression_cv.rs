@@ -23,19 +23,19 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 params! {
-    /// Logistic regression whose penalty is chosen by the accuracy on held-out folds.
+    /// Logistic regression with the penalty chosen by cross-validated accuracy.
     pub struct LogisticRegressionCV {
-        /// How many inverse strengths to try between 1e-4 and 1e4, or which.
+        /// Number of values of C to try between 1e-4 and 1e4, or the values themselves.
         Cs: Alphas = Alphas::Count(10);
-        /// Shares of the L1 penalty to try.
+        /// L1 ratios to try.
         l1_ratios: Vec<f64> = vec![0.0], between(0.0, 1.0);
         /// Whether to fit intercepts, which are not penalised.
         fit_intercept: bool = true;
-        /// Folds.
+        /// Number of cross-validation folds.
         cv: usize = 5, at_least(2.0);
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations of each fit.
+        /// Maximum number of iterations of each fit.
         max_iter: usize = 300, at_least(1.0);
     }
 }
@@ -55,10 +55,7 @@ impl Estimator for LogisticRegressionCV {
 
     const INFO: Info = Info {
         scale: true,
-        exceptions: &[(
-            Property::WeightIsRepetition,
-            "folds are cut by row number, so that repeated rows are other folds",
-        )],
+        exceptions: &[(Property::WeightIsRepetition, "folds are cut by row number, so repeated rows give other folds")],
         not_compared: Some("the search tunes LogisticRegression"),
         ..Info::new(
             "linear_model",
@@ -115,7 +112,7 @@ impl Estimator for LogisticRegressionCV {
             let part = Reweighted { data, weights };
             let prepared = Prepared::new(&part, ctx)?;
             if !prepared.has_two_classes() {
-                return Err(Error::Data(format!("without fold {fold} there is one class only to learn from")));
+                return Err(Error::Data(format!("without fold {fold} there is only one class to train on")));
             }
             for (r, &l1_ratio) in self.l1_ratios.iter().enumerate() {
                 let mut before: Option<LogisticModel> = None;

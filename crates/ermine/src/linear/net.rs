@@ -309,10 +309,10 @@ impl Net<'_> {
         let (shape, targets) = (data.shape(), self.targets(data)?);
         let cols = shape.cols;
         if targets != 1 {
-            return Err(Error::Unsupported(format!("{} takes one target, not {targets}", self.name)));
+            return Err(Error::Unsupported(format!("{} supports one target, not {targets}", self.name)));
         }
         let folds = folds::runs(ctx, shape.rows, folds)?;
-        let empty = || Error::Data(format!("{}: a fold has no weight to learn from or to judge by", self.name));
+        let empty = || Error::Data(format!("{}: a fold has no weight to train or to score on", self.name));
         if self.whole_fits(data) {
             let mut grams = Vec::new();
             for (f, rows) in folds.iter().enumerate() {
@@ -462,7 +462,7 @@ pub fn choose(
         }
     }
     let Some((_, alpha, l1_ratio, alphas, mse_path)) = best else {
-        return Err(Error::Data(format!("{}: no strength of the penalty to choose from", net.name)));
+        return Err(Error::Data(format!("{}: there are no alphas to choose from", net.name)));
     };
     let Fit { model: linear, log, rows } = Net { l1_ratio, ..*net }.fit(alpha, data, ctx)?;
     Ok(Fit { model: ChosenModel { linear, alpha, l1_ratio, alphas, mse_path }, log, rows })

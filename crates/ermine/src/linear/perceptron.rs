@@ -23,29 +23,29 @@ use crate::{
 };
 
 params! {
-    /// Learns from mistakes only: adds every misclassified row to the weights until none is left or passes run out.
+    /// Linear classification that learns from mistakes only: adds every misclassified row to the weights.
     pub struct Perceptron {
-        /// What keeps coefficients small.
+        /// Penalty on the coefficients.
         penalty: SgdPenalty = SgdPenalty::None;
-        /// Strength of the penalty, if there is one.
+        /// Regularisation strength, if there is a penalty.
         alpha: f64 = 1e-4, at_least(0.0), log(1e-7, 1e-1);
-        /// Share of L1, for the elastic net.
+        /// Weight of the L1 penalty, for elasticnet.
         l1_ratio: f64 = 0.15, between(0.0, 1.0);
         /// Whether to fit an intercept.
         fit_intercept: bool = true;
-        /// Most passes.
+        /// Maximum number of passes over the data.
         max_iter: usize = 1000, at_least(1.0);
-        /// Stop when passes improve the loss by less; none goes on until no mistake is left.
+        /// Stop when a pass improves the loss by less than this; none to go on until no mistake is left.
         tol: Option<f64> = Some(1e-3), at_least(0.0);
         /// Whether to shuffle the rows before each pass.
         shuffle: bool = true;
-        /// Length of a step.
+        /// Step size.
         eta0: f64 = 1.0, above(0.0);
-        /// Whether to hold out rows and stop when their loss stops falling.
+        /// Whether to hold out rows and stop when the loss on them stops falling.
         early_stopping: bool = false;
-        /// Share of the rows held out.
+        /// Fraction of rows to hold out for early stopping.
         validation_fraction: f64 = 0.1, within(0.0, 1.0);
-        /// Passes without improvement before stopping.
+        /// Number of passes without improvement before stopping.
         n_iter_no_change: usize = 5, at_least(1.0);
         /// Whether to predict with the average of all iterates (the averaged perceptron).
         average: bool = false;
@@ -83,9 +83,9 @@ impl Estimator for Perceptron {
         random: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "a row twice is two chances of a mistake, a weight of two is one",
+            "a repeated row is two chances of a mistake, a row of weight 2 is one",
         )],
-        not_compared: Some("LinearSVC is the same with a margin"),
+        not_compared: Some("LinearSVC is similar and has a margin"),
         ..Info::new(
             "linear_model",
             Task::Classification,

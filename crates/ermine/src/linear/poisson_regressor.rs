@@ -15,15 +15,15 @@ use crate::{
 };
 
 params! {
-    /// Counts and rates: fits ln(mean) as a linear function of the columns, by maximum likelihood with an L2 penalty.
+    /// Poisson regression for counts and rates: log link, maximum likelihood with an L2 penalty.
     pub struct PoissonRegressor {
-        /// Strength of the L2 penalty; 0 for none.
+        /// Strength of the L2 penalty; 0 for no penalty.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 100, at_least(1.0);
     }
 }

@@ -12,13 +12,13 @@ use crate::{
 };
 
 params! {
-    /// Linear least squares with an L2 penalty, which keeps coefficients small and stable where columns are correlated.
+    /// Least squares with an L2 penalty, which keeps coefficients small and stable when columns are correlated.
     pub struct Ridge {
-        /// Strength of the penalty; 0 is ordinary least squares.
+        /// Regularisation strength; 0 is ordinary least squares.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Whether coefficients must be zero or more.
+        /// Whether coefficients are constrained to be non-negative.
         positive: bool = false;
     }
 }

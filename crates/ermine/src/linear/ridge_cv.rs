@@ -15,27 +15,27 @@ use crate::{
     Array, Ctx, Data, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
         Batch, Reduce, TargetKind,
-        ctx::Progress,
+        ctx::{Alone, Progress},
         kernel,
-        linalg::{self, Eigen},
+        linalg::Eigen,
         model::Property,
         param::{above, at_least},
         params, reduce,
         stats::{CrossProducts, Gram},
     },
-    engine::{coordinate::Whole, folds, least_squares},
+    engine::{coordinate::Whole, folds, gather::Rows, least_squares},
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 params! {
-    /// Ridge whose strength is the one with the least error on held-out rows; leaving out one at a time has a closed form.
+    /// Ridge regression with the strength chosen by cross-validation; leave-one-out, the default, has a closed form.
     pub struct RidgeCV {
-        /// Strengths to try.
+        /// Regularisation strengths to try.
         alphas: Vec<f64> = vec![0.1, 1.0, 10.0], above(0.0);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Folds; none leaves out one row at a time.
+        /// Number of cross-validation folds; none for leave-one-out.
         cv: Option<usize> = None, at_least(2.0);
     }
 }
@@ -58,7 +58,7 @@ impl Estimator for RidgeCV {
         scale: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "leaving out a row of weight two leaves out both of what would be two rows",
+            "leaving out a row of weight 2 leaves out what would be two rows",
         )],
         ..Info::new(
             "linear_model",
@@ -85,18 +85,16 @@ impl Estimator for RidgeCV {
             return Err(Error::Data("RidgeCV needs a target of numbers".into()));
         };
         if self.alphas.is_empty() {
-            return Err(Error::Data("RidgeCV: there is no strength to choose from".into()));
+            return Err(Error::Data("RidgeCV: there are no alphas to choose from".into()));
         }
-        let wide = data.memory().filter(|_| shape.cols > shape.rows && data.held().len() == shape.rows);
-        let (errors, gram) = match wide {
-            Some(batch) => {
-                let coordinates = self.coordinates(&batch, ctx)?;
-                let rotated = Data::new(X::dense(&coordinates.values, coordinates.cols)?).target(batch.y)?;
-                let rotated = match batch.weights {
-                    Some(weights) => rotated.weights(weights)?,
-                    None => rotated,
-                };
-                (self.errors(&rotated, targets, ctx)?.0, None)
+        let wide = if shape.cols > shape.rows { Some(Rows::new(data, ctx)?) } else { None };
+        let (errors, gram) = match &wide {
+            Some(rows) => {
+                let coordinates = self.coordinates(rows, ctx)?;
+                let rotated = Data::new(X::dense(&coordinates.values, coordinates.cols)?).reals(&rows.y, targets)?;
+                let rotated = if shape.weighted { rotated.weights(&rows.weights)? } else { rotated };
+                // Every worker has gathered all rows.
+                (self.errors(&rotated, targets, &ctx.clone().with_exchange(Alone))?.0, None)
             }
             None => {
                 let (errors, gram) = self.errors(data, targets, ctx)?;
@@ -105,9 +103,10 @@ impl Estimator for RidgeCV {
         };
         let best = (0..errors.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0);
         let alpha = self.alphas[best];
-        let Fit { model: linear, log, rows } = match gram {
-            Some(gram) => least_squares::fit_gram(data, ctx, &gram, alpha, self.fit_intercept)?,
-            None => least_squares::fit(data, ctx, alpha, self.fit_intercept)?,
+        let Fit { model: linear, log, rows } = match (wide, gram) {
+            (Some(rows), _) => least_squares::fit_rows(rows, ctx, alpha, self.fit_intercept)?,
+            (None, Some(gram)) => least_squares::fit_gram(data, ctx, &gram, alpha, self.fit_intercept)?,
+            (None, None) => least_squares::fit(data, ctx, alpha, self.fit_intercept)?,
         };
         Ok(Fit { model: RidgeCvModel { linear, alpha, best_score: -errors[best], errors }, log, rows })
     }
@@ -152,7 +151,7 @@ impl RidgeCV {
         let by_fold: Vec<Vec<f64>> = ctx.map(folds.len(), |f| {
             let train = others(f);
             if train.weight == 0.0 || grams[f].weight == 0.0 {
-                return Err(Error::Data("RidgeCV: a fold has no weight to learn from or to judge by".into()));
+                return Err(Error::Data("RidgeCV: a fold has no weight to train or to score on".into()));
             }
             let path = RidgePath::new(&train, targets, self.fit_intercept)?;
             let error = |alpha: f64| {
@@ -171,21 +170,15 @@ impl RidgeCV {
 
     /// Rows in coordinates of the space that they span (about their mean if there is an intercept): with the eigenvectors U and
     /// eigenvalues L of their inner products these are U L^(1/2).
-    fn coordinates(&self, batch: &Batch, ctx: &Ctx) -> Result<Matrix> {
-        batch.x.check_finite(batch.first)?;
-        let mut rows = batch.x.to_matrix();
+    fn coordinates(&self, rows: &Rows, ctx: &Ctx) -> Result<Matrix> {
+        let mut x = rows.x.clone();
         if self.fit_intercept {
-            let share: Vec<f64> = (0..rows.rows).map(|i| batch.weight(i)).collect();
-            let total: f64 = share.iter().sum();
-            let mut mean = vec![0.0; rows.cols];
-            batch.x.add_transposed_vector(&share, &mut mean);
-            (0..rows.rows).for_each(|i| kernel::add_scaled(-1.0 / total, &mean, rows.row_mut(i)));
+            let mean = rows.mean()?;
+            (0..x.rows).for_each(|i| kernel::add_scaled(-1.0, &mean, x.row_mut(i)));
         }
         ctx.check()?;
-        let mut inner = Matrix::zeros(rows.rows, rows.rows);
-        linalg::multiply(rows.view(), rows.view().transposed(), 0.0, &mut inner.values);
-        let eigen = Eigen::new(&inner).ok_or_else(failed)?;
-        Ok(Matrix::from_fn(rows.rows, rows.rows, |i, k| eigen.vectors[(i, k)] * eigen.values[k].max(0.0).sqrt()))
+        let eigen = Eigen::new(&least_squares::inner_products(&x, ctx)).ok_or_else(failed)?;
+        Ok(Matrix::from_fn(x.rows, x.rows, |i, k| eigen.vectors[(i, k)] * eigen.values[k].max(0.0).sqrt()))
     }
 }
 

@@ -85,8 +85,8 @@ pub fn descend(
     for (class, descent) in descents.iter().enumerate() {
         let (w, b) = descent.state.result();
         if !b.is_finite() || !kernel::all_finite(&w) {
-            return Err(Error::Diverged(format!("{name}: the weights left the finite numbers"))
-                .hint("scale the columns, or take a smaller eta0"));
+            return Err(Error::Diverged(format!("{name}: the weights are no longer finite"))
+                .hint("scale the columns, or use a smaller eta0"));
         }
         coef.row_mut(class).copy_from_slice(&w);
         intercept[class] = b;

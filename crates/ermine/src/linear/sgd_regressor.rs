@@ -17,7 +17,7 @@ use crate::{
 };
 
 choice! {
-    /// What an error costs.
+    /// Loss function.
     pub enum SgdLoss {
         SquaredError = "squared_error",
         Huber = "huber",
@@ -27,43 +27,44 @@ choice! {
 }
 
 params! {
-    /// Linear regression fitted a row at a time, for many rows or rows that arrive in parts.
+    /// Linear regression by stochastic gradient descent, for many rows or rows that arrive in parts.
     pub struct SGDRegressor {
-        /// What an error costs.
+        /// Loss function.
         loss: SgdLoss = SgdLoss::SquaredError;
-        /// What keeps coefficients small.
+        /// Penalty on the coefficients.
         penalty: SgdPenalty = SgdPenalty::L2;
-        /// Strength of the penalty.
+        /// Regularisation strength.
         alpha: f64 = 1e-4, at_least(0.0), log(1e-7, 1e-1);
-        /// Share of L1, for the elastic net.
+        /// Weight of the L1 penalty, for elasticnet.
         l1_ratio: f64 = 0.15, between(0.0, 1.0);
         /// Whether to fit an intercept.
         fit_intercept: bool = true;
-        /// Most passes.
+        /// Maximum number of passes over the data.
         max_iter: usize = 1000, at_least(1.0);
-        /// Stop when passes improve the loss by less; none never stops.
+        /// Stop when a pass improves the loss by less than this; none to run all passes.
         tol: Option<f64> = Some(1e-3), at_least(0.0);
         /// Whether to shuffle the rows before each pass.
         shuffle: bool = true;
-        /// Where the Huber and epsilon-insensitive losses change.
+        /// Threshold of the Huber and epsilon-insensitive losses.
         epsilon: f64 = 0.1, at_least(0.0);
-        /// How the step length changes.
+        /// Learning rate schedule.
         learning_rate: LearningRate = LearningRate::Invscaling;
-        /// First step length.
+        /// Initial learning rate.
         eta0: f64 = 0.01, above(0.0), log(1e-4, 1.0);
-        /// Exponent of inverse scaling.
+        /// Exponent of the invscaling schedule.
         power_t: f64 = 0.25, any();
-        /// Share of the last step that is kept.
+        /// Momentum: fraction of the previous step that is kept.
         momentum: f64 = 0.0, from_to(0.0, 1.0);
-        /// Whether to hold out rows and stop when their loss stops falling.
+        /// Whether to hold out rows and stop when the loss on them stops falling.
         early_stopping: bool = false;
-        /// Share of the rows held out.
+        /// Fraction of rows to hold out for early stopping.
         validation_fraction: f64 = 0.1, within(0.0, 1.0);
-        /// Passes without improvement before stopping.
+        /// Number of passes without improvement before stopping.
         n_iter_no_change: usize = 5, at_least(1.0);
-        /// Whether to predict with the average of all iterates.
+        /// Whether to average the coefficients over all steps.
         average: bool = false;
-        /// Rows of a step. Above 1 the rows may be spread over several workers, and the step goes along the mean of their slopes.
+        /// Number of rows in a minibatch. Above 1, each step follows the mean gradient and several workers can share
+        /// the rows.
         batch_size: usize = 1, at_least(1.0);
     }
 }
@@ -111,8 +112,11 @@ impl Estimator for SGDRegressor {
         resume: true,
         scale: true,
         random: true,
-        exceptions: &[(Property::WeightIsRepetition, "a row twice is two steps, a weight of two is one longer step")],
-        not_compared: Some("RidgeCV reaches the optimum that it approaches"),
+        exceptions: &[(
+            Property::WeightIsRepetition,
+            "a repeated row is two steps, a row of weight 2 is one longer step",
+        )],
+        not_compared: Some("RidgeCV solves the same problem exactly"),
         ..Info::new(
             "linear_model",
             Task::Regression,

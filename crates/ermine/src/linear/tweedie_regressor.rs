@@ -23,19 +23,19 @@ choice! {
 }
 
 params! {
-    /// Amounts whose variance is a power of their mean, with exact zeros for powers between 1 and 2.
+    /// Regression for amounts whose variance is a power of their mean; powers between 1 and 2 allow exact zeros.
     pub struct TweedieRegressor {
-        /// The variance is mean^power; nothing between 0 and 1 exists.
+        /// The variance is mean^power; powers between 0 and 1 do not exist.
         power: f64 = 0.0, any();
-        /// Strength of the L2 penalty; 0 for none.
+        /// Strength of the L2 penalty; 0 for no penalty.
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Link between mean and score; auto is identity up to power 0, else log.
+        /// Link function; auto is identity for power <= 0, otherwise log.
         link: TweedieLink = TweedieLink::Auto;
         /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
-        /// Most iterations.
+        /// Maximum number of iterations.
         max_iter: usize = 100, at_least(1.0);
     }
 }
@@ -45,7 +45,7 @@ impl Estimator for TweedieRegressor {
 
     const INFO: Info = Info {
         scale: true,
-        not_compared: Some("ask for it by name: its family is a choice"),
+        not_compared: Some("needs a choice of family; name it to use it"),
         ..Info::new(
             "linear_model",
             Task::Regression,

@@ -113,8 +113,8 @@ impl Confusion {
     fn average(&self, average: Average, of: impl Fn(&Counts) -> f64) -> Result<f64> {
         match average {
             Average::Binary if self.classes() != 2 => {
-                let found = format!("this score is of two classes, and there are {}", self.classes());
-                Err(Error::Unsupported(found).hint("take its _macro, _micro or _weighted form"))
+                let found = format!("this metric is for two classes, but there are {}", self.classes());
+                Err(Error::Unsupported(found).hint("use its _macro, _micro or _weighted form"))
             }
             Average::Binary => Ok(of(&self.of_class(1))),
             Average::Micro => {

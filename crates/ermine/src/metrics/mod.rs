@@ -252,7 +252,7 @@ impl Metric {
             (Compute::Probability(of), &Target::Class { codes, classes }) => {
                 let single = self.needs == Needs::Score && classes == 2 && predicted.cols == 1;
                 if self.binary && classes != 2 {
-                    let found = format!("{} is for two classes, and there are {classes}", self.name);
+                    let found = format!("{} is for two classes, but there are {classes}", self.name);
                     return Err(Error::Unsupported(found).hint(format!("take {}_ovr or {0}_ovo", self.name)));
                 }
                 if predicted.cols != classes && !single {
@@ -386,7 +386,7 @@ fn same_length(truth: usize, predicted: usize, weights: Option<&[f64]>) -> Resul
         return Err(Error::shape("predictions", format!("{truth}, one for each true value"), predicted));
     }
     if truth == 0 {
-        return Err(Error::Data("there are no rows to judge".into()));
+        return Err(Error::Data("there are no rows to score".into()));
     }
     let Some(weights) = weights else { return Ok(()) };
     if weights.len() != truth {

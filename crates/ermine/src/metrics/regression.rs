@@ -86,14 +86,10 @@ fn check_tweedie(y: &[f64], f: &[f64], power: f64) -> Result<()> {
     };
     let bad = y.iter().zip(f).position(|(&y, &f)| y < y_least || f_positive && f <= 0.0);
     bad.map_or(Ok(()), |i| {
-        let truth = if power >= 2.0 { "a truth above 0" } else { "a truth of at least 0" };
+        let truth = if power >= 2.0 { "a truth > 0" } else { "a truth >= 0" };
         let truth = if power < 0.0 { "any truth" } else { truth };
         let found = format!("truth {} with prediction {}", y[i], f[i]);
-        Err(Error::value(
-            i,
-            None,
-            format!("{found}: the deviance of power {power} needs {truth} and a prediction above 0"),
-        ))
+        Err(Error::value(i, None, format!("{found}: the deviance of power {power} needs {truth} and a prediction > 0")))
     })
 }
 

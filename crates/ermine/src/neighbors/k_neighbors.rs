@@ -15,55 +15,58 @@ use crate::{
 };
 
 params! {
-    /// Classifies by the votes of the nearest rows.
+    /// Classifies by a vote of the nearest neighbours.
     pub struct KNeighborsClassifier {
-        /// How many neighbours.
+        /// Number of neighbours.
         n_neighbors: usize = 5, at_least(1.0), log(1.0, 100.0);
-        /// How they count.
+        /// How neighbours are weighted.
         weights: Weighting = Weighting::Uniform;
-        /// For compatibility: the code picks the faster exact search by shape and metric.
+        /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
         algorithm: Algorithm = Algorithm::Auto;
-        /// For compatibility: leaves of the tree have the size that runs best.
+        /// Accepted for scikit-learn compatibility; ignored.
         leaf_size: usize = 30, at_least(1.0);
-        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        /// Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
         p: f64 = 2.0, above_to(0.0, f64::INFINITY);
-        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        /// Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        /// rbf(gamma=0.1).
         metric: Metric = Metric::Minkowski(0.0);
     }
 }
 
 params! {
-    /// Predicts the mean target of the nearest rows.
+    /// Predicts the mean target of the nearest neighbours.
     pub struct KNeighborsRegressor {
-        /// How many neighbours.
+        /// Number of neighbours.
         n_neighbors: usize = 5, at_least(1.0), log(1.0, 100.0);
-        /// How they count.
+        /// How neighbours are weighted.
         weights: Weighting = Weighting::Uniform;
-        /// For compatibility: the code picks the faster exact search by shape and metric.
+        /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
         algorithm: Algorithm = Algorithm::Auto;
-        /// For compatibility: leaves of the tree have the size that runs best.
+        /// Accepted for scikit-learn compatibility; ignored.
         leaf_size: usize = 30, at_least(1.0);
-        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        /// Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
         p: f64 = 2.0, above_to(0.0, f64::INFINITY);
-        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        /// Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        /// rbf(gamma=0.1).
         metric: Metric = Metric::Minkowski(0.0);
     }
 }
 
 params! {
-    /// Finds the nearest rows and how far they are.
+    /// Finds the nearest neighbours and their distances.
     pub struct NearestNeighbors {
-        /// How many neighbours.
+        /// Number of neighbours.
         n_neighbors: usize = 5, at_least(1.0);
-        /// For searches by radius: how far to look.
+        /// Radius for radius queries.
         radius: f64 = 1.0, at_least(0.0);
-        /// For compatibility: the code picks the faster exact search by shape and metric.
+        /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
         algorithm: Algorithm = Algorithm::Auto;
-        /// For compatibility: leaves of the tree have the size that runs best.
+        /// Accepted for scikit-learn compatibility; ignored.
         leaf_size: usize = 30, at_least(1.0);
-        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        /// Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        /// rbf(gamma=0.1).
         metric: Metric = Metric::Minkowski(0.0);
-        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        /// Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
         p: f64 = 2.0, above_to(0.0, f64::INFINITY);
     }
 }

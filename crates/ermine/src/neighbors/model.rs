@@ -1,19 +1,16 @@
 //! What all nearest-neighbour models fit: the rows, what is known of them, and how far to look.
 
 use crate::{
-    Array, Ctx, Error, Fit, FitLog, Matrix, Model, Output, Result, Source, X,
+    Array, Ctx, Error, Fit, FitLog, Matrix, Model, Output, OwnedX, Result, Source, X,
     core::{Target, choice},
-    engine::{
-        neighbours::{Metric, Search},
-        points::Points,
-    },
+    engine::neighbours::{Metric, Search},
 };
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How neighbours count.
+    /// How neighbours are weighted.
     pub enum Weighting {
-        /// All the same.
+        /// All neighbours alike.
         Uniform = "uniform",
         /// By the inverse of their distance; at distance zero nothing else counts.
         Distance = "distance",
@@ -21,7 +18,7 @@ choice! {
 }
 
 choice! {
-    /// For compatibility: the code picks the faster exact search by shape and metric.
+    /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
     pub enum Algorithm {
         Auto = "auto",
         BallTree = "ball_tree",
@@ -95,12 +92,12 @@ pub fn fit(
     if let Metric::Kernel(kernel) = &metric {
         log.notes.extend(kernel.judge(&batch.x));
     }
-    let search = Search::new(Points::all(&batch.x), metric);
+    let search = Search::new(OwnedX::all(&batch.x), metric);
     ctx.install(|| search.prepare());
     Ok(Fit::new(NeighborsModel { search, reach, weighting, known }, log))
 }
 
-pub const WHY_MEMORY: &str = "every prediction looks at all rows";
+pub const WHY_MEMORY: &str = "every prediction uses all training rows";
 
 impl NeighborsModel {
     /// Neighbours of every row, the nearest first for a count, in the order of rows for a radius.
@@ -230,7 +227,7 @@ impl Model for NeighborsModel {
         if known && reach && n <= u32::MAX as usize {
             Ok(())
         } else {
-            Err(Error::Data("the stored neighbours do not hold together".into()))
+            Err(Error::Data("the stored neighbours are inconsistent".into()))
         }
     }
 }

@@ -24,21 +24,22 @@ choice! {
 }
 
 params! {
-    /// Classifies by the votes of all rows within a radius.
+    /// Classifies by a vote of all rows within a radius.
     pub struct RadiusNeighborsClassifier {
-        /// How far to look.
+        /// Radius within which rows are neighbours.
         radius: f64 = 1.0, at_least(0.0), log(1e-2, 1e2);
-        /// How neighbours count.
+        /// How neighbours are weighted.
         weights: Weighting = Weighting::Uniform;
-        /// For compatibility: the code picks the faster exact search by shape and metric.
+        /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
         algorithm: Algorithm = Algorithm::Auto;
-        /// For compatibility: leaves of the tree have the size that runs best.
+        /// Accepted for scikit-learn compatibility; ignored.
         leaf_size: usize = 30, at_least(1.0);
-        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        /// Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
         p: f64 = 2.0, above_to(0.0, f64::INFINITY);
-        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        /// Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        /// rbf(gamma=0.1).
         metric: Metric = Metric::Minkowski(0.0);
-        /// What a row without neighbours gets; none refuses it.
+        /// Label for rows without neighbours; none makes them an error.
         outlier_label: OutlierLabel = OutlierLabel::None;
     }
 }
@@ -46,17 +47,18 @@ params! {
 params! {
     /// Predicts the mean target of all rows within a radius.
     pub struct RadiusNeighborsRegressor {
-        /// How far to look.
+        /// Radius within which rows are neighbours.
         radius: f64 = 1.0, at_least(0.0), log(1e-2, 1e2);
-        /// How neighbours count.
+        /// How neighbours are weighted.
         weights: Weighting = Weighting::Uniform;
-        /// For compatibility: the code picks the faster exact search by shape and metric.
+        /// Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
         algorithm: Algorithm = Algorithm::Auto;
-        /// For compatibility: leaves of the tree have the size that runs best.
+        /// Accepted for scikit-learn compatibility; ignored.
         leaf_size: usize = 30, at_least(1.0);
-        /// Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        /// Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
         p: f64 = 2.0, above_to(0.0, f64::INFINITY);
-        /// minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        /// Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        /// rbf(gamma=0.1).
         metric: Metric = Metric::Minkowski(0.0);
     }
 }
@@ -67,7 +69,7 @@ impl Estimator for RadiusNeighborsClassifier {
         scale: true,
         weights: false,
         flexibility: Flexibility::Neighbours,
-        not_compared: Some("its radius is in the units of the columns"),
+        not_compared: Some("needs a radius in the units of the columns"),
         ..Info::new(
             "neighbors",
             Task::Classification,
@@ -77,7 +79,7 @@ impl Estimator for RadiusNeighborsClassifier {
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * neighbours::cost(shape, 0.25)
+        1e-9 * neighbours::cost_within(shape, 0.25)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
@@ -94,12 +96,12 @@ impl Estimator for RadiusNeighborsRegressor {
         weights: false,
         multi_target: true,
         flexibility: Flexibility::Neighbours,
-        not_compared: Some("its radius is in the units of the columns"),
+        not_compared: Some("needs a radius in the units of the columns"),
         ..Info::new("neighbors", Task::Regression, "mean of y_i over d(x, x_i) <= radius", Passes::Memory(WHY_MEMORY))
     };
 
     fn cost(&self, shape: &Shape) -> f64 {
-        1e-9 * neighbours::cost(shape, 0.25)
+        1e-9 * neighbours::cost_within(shape, 0.25)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {

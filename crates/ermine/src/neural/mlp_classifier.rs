@@ -64,7 +64,7 @@ impl Estimator for MLPClassifier {
         multi_target: true,
         exceptions: &[(
             Property::WeightIsRepetition,
-            "a row twice is drawn into two minibatches, a row of weight two into one",
+            "a repeated row is drawn into two minibatches, a row of weight 2 into one",
         )],
         flexibility: Flexibility::Network,
         ..Info::new(

@@ -23,53 +23,53 @@ macro_rules! network_params {
             $(#[doc = $doc])*
             pub struct $name {
                 $($own)*
-                /// Units of each hidden layer.
+                /// Number of units in each hidden layer.
                 hidden_layer_sizes: Vec<usize> = vec![100], at_least(1.0);
-                /// What a hidden unit makes of its input.
+                /// Activation function of the hidden layers.
                 activation: Activation = Activation::Relu;
-                /// How weights follow their gradient.
+                /// Optimiser.
                 solver: Solver = Solver::Adam;
-                /// Strength of the L2 penalty on the weights, alpha / 2 times their squares, shared by the rows of a minibatch; with adamw
-                /// the share of the weights that each step of length one takes away.
+                /// Strength of the L2 penalty on the weights, alpha / 2 times the sum of squares, divided by the rows
+                /// of a minibatch; for adamw, the weight decay.
                 alpha: f64 = 1e-4, at_least(0.0), log(1e-6, 1.0);
-                /// Rows of a minibatch; auto is 200, or all if there are fewer. Not for lbfgs.
+                /// Number of rows in a minibatch; auto is 200, or all rows if there are fewer. Ignored by lbfgs.
                 batch_size: BatchSize = BatchSize::Auto;
-                /// How the step length changes.
+                /// Learning rate schedule.
                 learning_rate: Schedule = Schedule::Constant;
-                /// First step length.
+                /// Initial learning rate.
                 learning_rate_init: f64 = 1e-3, above(0.0), log(1e-4, 1e-1);
-                /// Exponent of the schedule invscaling.
+                /// Exponent of the invscaling schedule.
                 power_t: f64 = 0.5, any();
-                /// Most epochs, or steps of lbfgs.
+                /// Maximum number of epochs, or of iterations for lbfgs.
                 max_iter: usize = 200, at_least(1.0);
                 /// Whether to shuffle the rows before each epoch.
                 shuffle: bool = true;
-                /// Stop when the loss (or the held-out score) improves by less in `n_iter_no_change` epochs; for lbfgs, when no component of the
-                /// gradient is larger.
+                /// Stop when the loss (or the held-out score) improves by less than this over `n_iter_no_change`
+                /// epochs; for lbfgs, when no component of the gradient exceeds this.
                 tol: f64 = 1e-4, at_least(0.0);
-                /// Share of the last step that is kept, for sgd.
+                /// Momentum, for sgd.
                 momentum: f64 = 0.9, between(0.0, 1.0);
-                /// Whether momentum looks ahead, for sgd.
+                /// Whether to use Nesterov momentum, for sgd.
                 nesterovs_momentum: bool = true;
-                /// Whether to hold out rows, stop when their score stops rising, and keep the weights that had the best.
+                /// Whether to hold out rows, stop when the score on them stops rising, and keep the best weights.
                 early_stopping: bool = false;
-                /// Share of the rows held out.
+                /// Fraction of rows to hold out for early stopping.
                 validation_fraction: f64 = 0.1, within(0.0, 1.0);
-                /// Decay of the first moment, for adam and adamw.
+                /// Decay rate of the first moment, for adam and adamw.
                 beta_1: f64 = 0.9, from_to(0.0, 1.0);
-                /// Decay of the second moment, for adam and adamw.
+                /// Decay rate of the second moment, for adam and adamw.
                 beta_2: f64 = 0.999, from_to(0.0, 1.0);
-                /// Keeps steps of adam and adamw finite.
+                /// Numerical stability term of adam and adamw.
                 epsilon: f64 = 1e-8, above(0.0);
-                /// Epochs without improvement before stopping.
+                /// Number of epochs without improvement before stopping.
                 n_iter_no_change: usize = 10, at_least(1.0);
-                /// How wide the weights start.
+                /// Initialisation of the weights.
                 init: Init = Init::Glorot;
-                /// Share of hidden units left out in each step, at random. Not for lbfgs.
+                /// Dropout rate of the hidden units. Not available with lbfgs.
                 dropout: f64 = 0.0, from_to(0.0, 1.0), linear(0.0, 0.5);
-                /// Whether to normalise the input of hidden units over each block of a minibatch. Not for lbfgs.
+                /// Whether to apply batch normalisation, over each block of a minibatch. Not available with lbfgs.
                 batch_norm: bool = false;
-                /// Longest gradient; longer ones are shortened to it. Not for lbfgs.
+                /// Gradient clipping: maximum norm of the gradient. Not available with lbfgs.
                 clip_norm: Option<f64> = None, above(0.0);
             }
         }

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 choice! {
-    /// What a hidden unit makes of its input.
+    /// Activation function of the hidden layers.
     pub enum Activation {
         /// max(0, z)
         Relu = "relu",
@@ -54,7 +54,7 @@ choice! {
 }
 
 choice! {
-    /// How wide the weights start.
+    /// Initialisation of the weights.
     pub enum Init {
         /// Uniform with variance 2 / (inputs + outputs), for activations that are straight at zero (Glorot and Bengio 2010).
         Glorot = "glorot",

@@ -11,7 +11,7 @@
 use crate::core::{choice, kernel};
 
 choice! {
-    /// How weights follow their gradient.
+    /// Optimiser.
     pub enum Solver {
         /// Limited-memory BFGS on all rows at once.
         Lbfgs = "lbfgs",
@@ -22,7 +22,7 @@ choice! {
 }
 
 choice! {
-    /// How the step length changes.
+    /// Learning rate schedule.
     pub enum Schedule {
         Constant = "constant",
         /// learning_rate_init / t^power_t after t rows; for sgd.

@@ -859,6 +859,6 @@ impl Settings {
         let weights: f64 = widths.windows(2).map(|pair| (pair[0] + 1.0) * pair[1]).sum();
         let units: f64 = widths[1..].iter().sum();
         let epochs = (self.max_iter as f64).min(20.0 + 1e6 / n);
-        5e4 + epochs * (n * (0.5 * weights + 5.0 * units) + 1e4)
+        5e4 + epochs * (n * (0.15 * weights + 4.2 * units) + 1e4)
     }
 }

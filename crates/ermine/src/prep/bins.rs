@@ -11,13 +11,13 @@ use super::{
 use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Numbers, Output, OwnedCsr, Passes, Result,
     Source, Task, X,
-    core::{choice, param::at_least, params, reduce},
+    core::{choice, memory, param::at_least, params, reduce},
     engine::quantile,
 };
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// Where columns are cut.
+    /// How the bin edges are chosen.
     pub enum Cuts {
         /// At equal distances.
         Uniform = "uniform",
@@ -27,7 +27,7 @@ choice! {
 }
 
 choice! {
-    /// How bins are written.
+    /// How bins are encoded.
     pub enum Encode {
         /// A column of 0 and 1 for each bin, sparse where that is taken.
         Onehot = "onehot",
@@ -39,27 +39,27 @@ choice! {
 }
 
 params! {
-    /// Cuts each column into intervals.
+    /// Cuts each column into bins.
     pub struct KBinsDiscretizer {
-        /// How many intervals.
+        /// Number of bins.
         n_bins: usize = 5, at_least(2.0);
-        /// How bins are written.
+        /// How bins are encoded.
         encode: Encode = Encode::Onehot;
-        /// Where columns are cut.
+        /// How the bin edges are chosen.
         strategy: Cuts = Cuts::Quantile;
     }
 }
 
 params! {
-    /// Smooth bumps (B-splines) along each column, so that linear models can follow curves.
+    /// B-spline basis functions of each column, so that linear models can fit curves.
     pub struct SplineTransformer {
-        /// Knots of each column.
+        /// Number of knots of each column.
         n_knots: usize = 5, at_least(2.0);
-        /// Degree of the pieces.
+        /// Degree of the splines.
         degree: usize = 3, at_least(0.0);
-        /// Where knots are put.
+        /// How the knots are placed.
         knots: Cuts = Cuts::Uniform;
-        /// Whether to keep the last bump of each column, which the others determine when there is an intercept.
+        /// Whether to keep the last basis function of each column, which is redundant if there is an intercept.
         include_bias: bool = true;
     }
 }
@@ -93,6 +93,7 @@ impl Cuts {
 /// `count` cuts of every column from its least to its greatest value.
 fn cuts(data: &dyn Source, ctx: &Ctx, name: &str, strategy: Cuts, count: usize) -> Result<Vec<Vec<f64>>> {
     let cols = data.shape().cols;
+    memory::check(name, &format!("{count} cuts of each column"), &[count, cols], 2 * 8)?;
     if strategy == Cuts::Uniform {
         let (low, high) = extremes(reduce(ctx, data, &Extremes { cols })?);
         let at = |j: usize, i: usize| {
@@ -105,7 +106,13 @@ fn cuts(data: &dyn Source, ctx: &Ctx, name: &str, strategy: Cuts, count: usize) 
     let of_column = |j: usize| -> Result<Vec<f64>> {
         ctx.check()?;
         let values = column_values(&batch.x, j);
-        Ok((0..count).map(|i| quantile::weighted(&values, batch.weights, i as f64 / (count - 1) as f64)).collect())
+        let at = |i: usize| {
+            if i.is_multiple_of(256) {
+                ctx.check()?;
+            }
+            Ok(quantile::weighted(&values, batch.weights, i as f64 / (count - 1) as f64))
+        };
+        (0..count).map(at).collect()
     };
     ctx.map(cols, of_column)
 }
@@ -121,7 +128,7 @@ impl Estimator for KBinsDiscretizer {
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BinsModel>> {
         let mut log = FitLog::exact(Certificate::None);
-        let mut edges = cuts(data, ctx, "KBinsDiscretizer", self.strategy, self.n_bins + 1)?;
+        let mut edges = cuts(data, ctx, "KBinsDiscretizer", self.strategy, self.n_bins.saturating_add(1))?;
         for (j, edges) in edges.iter_mut().enumerate() {
             if edges[0] == edges[self.n_bins] {
                 log.notes.push(format!("column {j} is constant and has one bin"));
@@ -235,7 +242,7 @@ impl Model for BinsModel {
         if !self.edges.is_empty() && self.edges.iter().all(rising) {
             return Ok(());
         }
-        Err(Error::Data("stored bins are not in order".into()))
+        Err(Error::Data("the stored bins are inconsistent".into()))
     }
 }
 
@@ -364,6 +371,6 @@ impl Model for SplineModel {
         if self.degree <= 64 && !self.knots.is_empty() && self.knots.iter().all(fits) {
             return Ok(());
         }
-        Err(Error::Data("stored knots are not in order".into()))
+        Err(Error::Data("the stored knots are inconsistent".into()))
     }
 }

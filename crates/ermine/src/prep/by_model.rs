@@ -19,7 +19,7 @@ use crate::{
 };
 
 choice! {
-    /// Importance that a column must have.
+    /// Minimum importance of a column.
     pub enum Threshold: f64 where at_least(0.0) => {
         /// The mean over the columns.
         Mean = "mean",
@@ -29,25 +29,25 @@ choice! {
 }
 
 params! {
-    /// Keeps the columns that a model gives at least a threshold of importance.
+    /// Selects the columns whose importance in a model is at least a threshold.
     pub struct SelectFromModel {
-        /// The model that is asked; none for logistic regression or ridge regression.
+        /// Model that rates the columns; none for logistic regression (classes) or ridge regression (numbers).
         estimator: Option<Spec> = None;
-        /// Importance that a column must have.
+        /// Minimum importance of a column.
         threshold: Threshold = Threshold::Mean;
-        /// Most columns to keep, the most important ones; none for no limit.
+        /// Maximum number of columns to keep; none for no limit.
         max_features: Option<usize> = None, at_least(1.0);
     }
 }
 
 params! {
-    /// Leaves out the least important columns, fits again, and so on until few enough are left.
+    /// Recursive feature elimination: drops the least important columns, fits again, and repeats.
     pub struct RFE {
-        /// The model that is asked; none for logistic regression or ridge regression.
+        /// Model that rates the columns; none for logistic regression (classes) or ridge regression (numbers).
         estimator: Option<Spec> = None;
-        /// How many columns to keep; below 1 a share, none for half of them.
+        /// Number of columns to keep; a value below 1 is a fraction; none for half of them.
         n_features_to_select: Option<f64> = None, above(0.0);
-        /// How many columns leave at a time; below 1 a share of all.
+        /// Number of columns to drop at a time; a value below 1 is a fraction of all columns.
         step: f64 = 1.0, above(0.0);
     }
 }
@@ -87,8 +87,8 @@ fn importances(
             }
         }
     }
-    let problem = format!("{name}: {} says nothing of the importance of columns", spec.name);
-    Err(Error::Unsupported(problem).hint("take a linear model or one made of trees"))
+    let problem = format!("{name}: {} has no coefficients or feature importances", spec.name);
+    Err(Error::Unsupported(problem).hint("use a linear model or one made of trees"))
 }
 
 const fn info(objective: &'static str) -> Info {

@@ -20,25 +20,25 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How neighbours count.
+    /// How neighbours are weighted.
     pub enum DonorWeights {
-        /// All the same.
+        /// All neighbours alike.
         Uniform = "uniform",
-        /// By one over their distance; rows at distance zero alone, if there are any.
+        /// By the inverse of the distance; only rows at distance zero if there are any.
         Distance = "distance",
     }
 }
 
 params! {
-    /// Replaces a missing value by the mean of the nearest rows that have it.
+    /// Replaces a missing value by the mean of the nearest neighbours that have it.
     pub struct KNNImputer {
-        /// How many neighbours.
+        /// Number of neighbours.
         n_neighbors: usize = 5, at_least(1.0), log(1.0, 50.0);
-        /// How they count.
+        /// How neighbours are weighted.
         weights: DonorWeights = DonorWeights::Uniform;
-        /// Whether to append a column of 0 and 1 for each column with missing values.
+        /// Whether to add an indicator column for each column with missing values.
         add_indicator: bool = false;
-        /// Whether to keep a column that has no value at all, filled with 0.
+        /// Whether to keep columns without any value, filled with 0.
         keep_empty_features: bool = false;
     }
 }
@@ -64,7 +64,7 @@ impl Estimator for KNNImputer {
         missing: true,
         sparse: false,
         weights: false,
-        exceptions: &[(Property::OneRow, "one row has no neighbours; its own values stand for themselves")],
+        exceptions: &[(Property::OneRow, "a single row has no neighbours")],
         ..Info::new(
             "impute",
             Task::Transformation,
@@ -89,7 +89,7 @@ impl Estimator for KNNImputer {
             let mean = match count {
                 0 => {
                     let done = if self.keep_empty_features { "filled with 0" } else { "left out" };
-                    log.notes.push(format!("column {j} has no value at all and is {done}"));
+                    log.notes.push(format!("column {j} has no values and is {done}"));
                     if self.keep_empty_features { 0.0 } else { f64::NAN }
                 }
                 count => sum / count as f64,
@@ -198,7 +198,7 @@ impl Model for KNNImputerModel {
         if cols > 0 && whole && self.n_neighbors > 0 && self.indicators.iter().all(|&j| j < cols) {
             return Ok(());
         }
-        Err(Error::Data("the stored imputer does not fit together".into()))
+        Err(Error::Data("the stored imputer is inconsistent".into()))
     }
 }
 

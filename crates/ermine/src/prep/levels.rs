@@ -125,12 +125,12 @@ pub(super) fn check(levels: &[Vec<f64>]) -> Result<()> {
     if !levels.is_empty() && levels.iter().all(sorted) {
         return Ok(());
     }
-    Err(Error::Data("stored categories are not in order".into()))
+    Err(Error::Data("the stored categories are inconsistent".into()))
 }
 
 pub(super) fn unknown(row: usize, column: usize, value: f64) -> Error {
-    Error::value(row, column, format!("the category {value} was not there when the encoder was fitted"))
-        .hint("set handle_unknown to take such rows")
+    Error::value(row, column, format!("the category {value} was not seen when the encoder was fitted"))
+        .hint("set handle_unknown to allow such rows")
 }
 
 /// "job=3"

@@ -10,9 +10,9 @@ use crate::{
 };
 
 params! {
-    /// Divides every column by its largest absolute value.
+    /// Scales every column by its largest absolute value.
     pub struct MaxAbsScaler {
-        /// Whether to keep new rows between -1 and 1.
+        /// Whether to clip new values to the range -1 to 1.
         clip: bool = false;
     }
 }

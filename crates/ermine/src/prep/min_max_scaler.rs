@@ -10,11 +10,11 @@ use crate::{
 };
 
 params! {
-    /// Brings every column into a range, 0 to 1 unless said otherwise.
+    /// Scales every column to a range, by default 0 to 1.
     pub struct MinMaxScaler {
-        /// Lower and upper end of the range.
+        /// Lower and upper limit of the range.
         feature_range: Vec<f64> = vec![0.0, 1.0];
-        /// Whether to keep new rows inside the range.
+        /// Whether to clip new values to the range.
         clip: bool = false;
     }
 }

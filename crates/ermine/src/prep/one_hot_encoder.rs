@@ -17,41 +17,41 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// Which category has no column.
+    /// Which category to drop.
     pub enum Drop {
-        /// Every category has one.
+        /// No category.
         None = "none",
-        /// The first of every column is the reference.
+        /// The first category of every column.
         First = "first",
-        /// The first, where there are two.
+        /// The first category of columns with two.
         IfBinary = "if_binary",
     }
 }
 
 choice! {
-    /// What to do with a category that was not there when fitting.
+    /// What to do with a category that was not seen in fitting.
     pub enum HandleUnknown {
-        /// Refuse the row.
+        /// Raise an error.
         Error = "error",
         /// All columns of that feature are zero.
         Ignore = "ignore",
-        /// It counts as rare where rare categories share a column, and is ignored otherwise.
+        /// Treat it as a rare category if rare ones share a column; otherwise ignore it.
         Infrequent = "infrequent_if_exist",
     }
 }
 
 params! {
-    /// Turns each categorical column into one column of 0 and 1 for each category.
+    /// Encodes each categorical column as one column of 0 and 1 for each category.
     pub struct OneHotEncoder {
-        /// Which category has no column.
+        /// Which category to drop.
         drop: Drop = Drop::None;
-        /// What to do with a category that was not there when fitting.
+        /// What to do with a category that was not seen in fitting.
         handle_unknown: HandleUnknown = HandleUnknown::Error;
-        /// Categories with fewer rows share a column; below 1 it is a share of the rows.
+        /// Categories with fewer rows share one column; a value below 1 is a fraction of the rows.
         min_frequency: Option<f64> = None, above(0.0);
-        /// Most columns for one feature, rare categories sharing the last.
+        /// Maximum number of columns for one feature; rare categories share the last.
         max_categories: Option<usize> = None, at_least(1.0);
-        /// Whether results are sparse where the reader takes that.
+        /// Whether to return sparse output where it is supported.
         sparse_output: bool = true;
     }
 }
@@ -250,7 +250,7 @@ impl Model for OneHotModel {
         if same && (0..cols).all(fits) {
             return Ok(());
         }
-        Err(Error::Data("the stored encoder does not fit together".into()))
+        Err(Error::Data("the stored encoder is inconsistent".into()))
     }
 }
 

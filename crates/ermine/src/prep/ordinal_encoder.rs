@@ -8,9 +8,9 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What to do with a category that was not there when fitting.
+    /// What to do with a category that was not seen in fitting.
     pub enum OrdinalUnknown {
-        /// Refuse the row.
+        /// Raise an error.
         Error = "error",
         /// Write `unknown_value`.
         Encoded = "use_encoded_value",
@@ -18,11 +18,11 @@ choice! {
 }
 
 params! {
-    /// Turns categories into the numbers 0, 1, 2, ... in their order.
+    /// Encodes categories as the integers 0, 1, 2, ... in their order.
     pub struct OrdinalEncoder {
-        /// What to do with a category that was not there when fitting.
+        /// What to do with a category that was not seen in fitting.
         handle_unknown: OrdinalUnknown = OrdinalUnknown::Error;
-        /// What stands for such a category.
+        /// Code of unknown categories.
         unknown_value: f64 = -1.0, any();
     }
 }

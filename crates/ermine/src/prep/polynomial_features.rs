@@ -5,16 +5,16 @@ use super::columns::{fill, name_of};
 use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Numbers, Output, Passes, Result, Source, Task,
     X,
-    core::{param::at_least, params, reduce, stats::ColumnMoments},
+    core::{memory, param::at_least, params, reduce, stats::ColumnMoments},
 };
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Adds products and powers of columns, so that linear models can bend.
+    /// Adds powers and products of columns, so that linear models can fit curves and interactions.
     pub struct PolynomialFeatures {
-        /// Highest degree.
+        /// Maximum degree.
         degree: usize = 2, at_least(0.0);
-        /// Whether only products of different columns count.
+        /// Whether to add only products of distinct columns.
         interaction_only: bool = false;
         /// Whether to add a column of ones.
         include_bias: bool = true;
@@ -36,17 +36,30 @@ impl Estimator for PolynomialFeatures {
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<PolynomialModel>> {
         let cols = data.shape().cols;
         reduce(ctx, data, &ColumnMoments { cols })?;
+        // Products of at most `degree` of the columns, and the factors of all of them.
+        let most = if self.interaction_only { self.degree.min(cols) } else { self.degree };
+        let (mut count, mut last_count, mut factors) = (1.0, 1.0, 0.0);
+        for degree in 1..=most {
+            let (n, k) = (cols as f64, degree as f64);
+            last_count *= if self.interaction_only { (n - k + 1.0) / k } else { (n + k - 1.0) / k };
+            count += last_count;
+            factors += k * last_count;
+            if count > f64::from(1 << 24) {
+                let problem = format!("degree {} of {cols} columns makes more than 16 million features", self.degree);
+                return Err(Error::Data(format!("PolynomialFeatures: {problem}")));
+            }
+        }
+        // They stand twice in memory while they are made.
+        let bytes = (2.0 * (24.0 * count + 8.0 * factors)) as usize;
+        memory::check("PolynomialFeatures", &format!("degree={} of {cols} columns", self.degree), &[bytes], 1)?;
         let mut products: Vec<Vec<usize>> = if self.include_bias { vec![vec![]] } else { vec![] };
         let mut last: Vec<Vec<usize>> = vec![vec![]];
-        for _ in 0..self.degree {
+        for _ in 0..most {
+            ctx.check()?;
             let mut next = Vec::new();
             for product in &last {
                 let first = product.last().map_or(0, |&j| j + usize::from(self.interaction_only));
                 next.extend((first..cols).map(|j| product.iter().copied().chain([j]).collect::<Vec<_>>()));
-            }
-            if products.len() + next.len() > 1 << 24 {
-                let problem = format!("degree {} of {cols} columns makes more than 16 million features", self.degree);
-                return Err(Error::Data(format!("PolynomialFeatures: {problem}")));
             }
             products.extend(next.iter().cloned());
             last = next;

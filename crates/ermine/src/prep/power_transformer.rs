@@ -12,7 +12,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// Which family of powers.
+    /// Family of power transforms.
     pub enum Family {
         /// Any numbers.
         YeoJohnson = "yeo-johnson",
@@ -22,11 +22,11 @@ choice! {
 }
 
 params! {
-    /// Takes heavy tails off columns by a fitted power.
+    /// Makes columns more normal by a fitted power transform.
     pub struct PowerTransformer {
-        /// Which family of powers.
+        /// Family of power transforms.
         method: Family = Family::YeoJohnson;
-        /// Whether to bring the result to mean 0 and variance 1.
+        /// Whether to standardise the result to mean 0 and variance 1.
         standardize: bool = true;
     }
 }
@@ -92,7 +92,7 @@ impl Estimator for PowerTransformer {
             ctx.check()?;
             let values = column_values(&batch.x, j);
             if let Some(i) = values.iter().position(|x| family == Family::BoxCox && *x <= 0.0) {
-                let problem = format!("Box-Cox needs numbers above 0, and it is {}", values[i]);
+                let problem = format!("Box-Cox needs positive numbers, but the value is {}", values[i]);
                 return Err(Error::value(i, j, problem).hint("yeo-johnson takes any numbers"));
             }
             let counted = || (0..values.len()).map(|i| (values[i], batch.weight(i))).filter(|pair| pair.1 > 0.0);
@@ -172,7 +172,7 @@ impl Model for PowerModel {
                 *x = if output == Output::Inverse {
                     self.family.invert(*x * scale + mean, l)
                 } else if self.family == Family::BoxCox && *x <= 0.0 {
-                    return Err(Error::value(i, j, format!("Box-Cox needs numbers above 0, and it is {x}")));
+                    return Err(Error::value(i, j, format!("Box-Cox needs positive numbers, but the value is {x}")));
                 } else {
                     (self.family.apply(*x, l) - mean) / scale
                 };
@@ -194,6 +194,6 @@ impl Model for PowerModel {
         if n > 0 && self.mean.len() == n && self.scale.len() == n {
             return Ok(());
         }
-        Err(Error::Data("the stored powers do not fit together".into()))
+        Err(Error::Data("the stored powers are inconsistent".into()))
     }
 }

@@ -10,13 +10,13 @@ use crate::{
 };
 
 params! {
-    /// Takes off the median and divides by the range between two quantiles, which outliers hardly move.
+    /// Subtracts the median and divides by the range between two quantiles, which is robust to outliers.
     pub struct RobustScaler {
-        /// Whether to take off the median.
+        /// Whether to subtract the median.
         with_centering: bool = true;
-        /// Whether to divide by the range.
+        /// Whether to divide by the quantile range.
         with_scaling: bool = true;
-        /// Lower and upper quantile in percent.
+        /// Lower and upper quantile, in percent.
         quantile_range: Vec<f64> = vec![25.0, 75.0];
     }
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 choice! {
-    /// What a row is divided by.
+    /// Norm to divide each row by.
     pub enum RowNorm {
         /// Its sum of absolute values.
         L1 = "l1",
@@ -19,25 +19,25 @@ choice! {
 }
 
 params! {
-    /// Brings every row to length 1.
+    /// Scales every row to unit norm.
     pub struct Normalizer {
-        /// What a row is divided by.
+        /// Norm to divide each row by.
         norm: RowNorm = RowNorm::L2;
     }
 }
 
 params! {
-    /// 1 above a threshold, 0 otherwise.
+    /// Sets values above a threshold to 1 and the others to 0.
     pub struct Binarizer {
-        /// The threshold.
+        /// Threshold.
         threshold: f64 = 0.0, any();
     }
 }
 
 params! {
-    /// Logarithms for heavy tails: `sign(x) ln(1 + |x|)`, or `ln(1 + x)` where no value may be -1 or less.
+    /// Logarithm for heavy tails: `sign(x) ln(1 + |x|)`, or `ln(1 + x)`, which needs values above -1.
     pub struct LogTransformer {
-        /// Whether negative values are mirrored; without that they must be above -1.
+        /// Whether to mirror negative values; if false, values must be above -1.
         signed: bool = true;
     }
 }

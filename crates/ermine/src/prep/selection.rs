@@ -17,15 +17,15 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// Leaves out columns that hardly vary.
+    /// Drops columns with low variance.
     pub struct VarianceThreshold {
-        /// Columns of this variance or less are left out.
+        /// Columns with this variance or less are dropped.
         threshold: f64 = 0.0, at_least(0.0);
     }
 }
 
 choice! {
-    /// How many columns to keep.
+    /// Number of columns to keep.
     pub enum Keep: usize where at_least(1.0) => {
         /// All of them, for the scores alone.
         All = "all",
@@ -33,10 +33,10 @@ choice! {
 }
 
 params! {
-    /// Keeps the columns that tell most about the target, each looked at alone: the F test of analysis of variance for classes, of
-    /// the correlation for numbers.
+    /// Selects the columns with the strongest relation to the target, one at a time: F test of the analysis of variance
+    /// for classes, of the correlation for numbers.
     pub struct SelectKBest {
-        /// How many columns to keep.
+        /// Number of columns to keep.
         k: Keep = Keep::Number(10);
     }
 }
@@ -263,6 +263,6 @@ impl Model for SelectionModel {
         {
             return Ok(());
         }
-        Err(Error::Data("stored columns are not in order".into()))
+        Err(Error::Data("the stored columns are inconsistent".into()))
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// What stands for a missing value.
+    /// What replaces a missing value.
     pub enum ImputeStrategy {
         /// The mean of the column.
         Mean = "mean",
@@ -25,15 +25,15 @@ choice! {
 }
 
 params! {
-    /// Replaces missing values by one number for each column.
+    /// Replaces missing values by a statistic of the column.
     pub struct SimpleImputer {
-        /// What stands for a missing value.
+        /// What replaces a missing value.
         strategy: ImputeStrategy = ImputeStrategy::Mean;
-        /// The constant of the strategy `constant`.
+        /// Value for the strategy `constant`.
         fill_value: f64 = 0.0, any();
-        /// Whether to append a column of 0 and 1 for each column with missing values.
+        /// Whether to add an indicator column for each column with missing values.
         add_indicator: bool = false;
-        /// Whether to keep a column that has no value at all, filled with `fill_value`.
+        /// Whether to keep columns without any value, filled with `fill_value`.
         keep_empty_features: bool = false;
     }
 }
@@ -137,7 +137,7 @@ impl Estimator for SimpleImputer {
             let kept = self.keep_empty_features || self.strategy == ImputeStrategy::Constant;
             statistics[j] = if kept { self.fill_value } else { f64::NAN };
             let done = if kept { "filled" } else { "left out" };
-            log.notes.push(format!("column {j} has no value at all and is {done}"));
+            log.notes.push(format!("column {j} has no values and is {done}"));
         }
         let indicators = (0..means.len()).filter(|&j| self.add_indicator && means[j].missing).collect();
         Ok(Fit::new(ImputerModel { statistics, indicators }, log))
@@ -199,6 +199,6 @@ impl Model for ImputerModel {
         if !self.statistics.is_empty() && self.indicators.iter().all(|&j| j < self.statistics.len()) {
             return Ok(());
         }
-        Err(Error::Data("the stored imputer does not fit together".into()))
+        Err(Error::Data("the stored imputer is inconsistent".into()))
     }
 }

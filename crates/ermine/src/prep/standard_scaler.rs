@@ -8,9 +8,9 @@ use crate::{
 };
 
 params! {
-    /// Brings every column to mean 0 and standard deviation 1.
+    /// Standardises every column to mean 0 and standard deviation 1.
     pub struct StandardScaler {
-        /// Whether to take off the mean.
+        /// Whether to subtract the mean.
         with_mean: bool = true;
         /// Whether to divide by the standard deviation.
         with_std: bool = true;

@@ -20,7 +20,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How strongly small categories are drawn to the overall mean.
+    /// Smoothing towards the overall mean.
     pub enum Smooth: f64 where at_least(0.0) => {
         /// By the variances within and between.
         Auto = "auto",
@@ -28,11 +28,11 @@ choice! {
 }
 
 params! {
-    /// Replaces categories by the mean target of their rows, learned without each row's own target.
+    /// Encodes categories by the mean target of their rows, cross-fitted so that no row sees its own target.
     pub struct TargetEncoder {
-        /// How strongly small categories are drawn to the overall mean; a number counts rows.
+        /// Smoothing towards the overall mean: auto, or a number of rows.
         smooth: Smooth = Smooth::Auto;
-        /// Folds of the cross-fitting.
+        /// Number of folds for cross-fitting.
         cv: usize = 5, at_least(2.0);
     }
 }
@@ -198,6 +198,6 @@ impl Model for TargetModel {
         if same && self.categories.iter().zip(&self.encodings).all(fits) {
             return Ok(());
         }
-        Err(Error::Data("the stored encoder does not fit together".into()))
+        Err(Error::Data("the stored encoder is inconsistent".into()))
     }
 }

@@ -29,7 +29,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How a distance from the target counts.
+    /// Loss by which the row weights are updated.
     pub enum Distance {
         Linear = "linear",
         Square = "square",
@@ -38,32 +38,33 @@ choice! {
 }
 
 params! {
-    /// Weak models one after the other, each on the rows that the others get wrong; they vote by how good they are.
+    /// Boosts weak models: each is fitted with more weight on the rows that the previous ones got wrong; a weighted
+    /// vote.
     pub struct AdaBoostClassifier {
-        /// The weak model; none for a tree of one question.
+        /// The weak model; none for a decision tree of depth 1.
         estimator: Option<Spec> = None;
-        /// Most rounds.
+        /// Maximum number of boosting rounds.
         n_estimators: usize = 50, at_least(1.0), log(20.0, 500.0);
-        /// Shrinks the vote of each round.
+        /// Learning rate: shrinks the weight of each round.
         learning_rate: f64 = 1.0, above(0.0), log(0.01, 2.0);
     }
 }
 
 params! {
-    /// Weak models one after the other, each on the rows that the others miss by most; predicts their weighted median.
+    /// Boosts weak models: each draws more of the rows with large errors; predicts their weighted median.
     pub struct AdaBoostRegressor {
-        /// The weak model; none for a tree of depth three.
+        /// The weak model; none for a decision tree of depth 3.
         estimator: Option<Spec> = None;
-        /// Most rounds.
+        /// Maximum number of boosting rounds.
         n_estimators: usize = 50, at_least(1.0), log(20.0, 500.0);
-        /// Shrinks the vote of each round.
+        /// Learning rate: shrinks the weight of each round.
         learning_rate: f64 = 1.0, above(0.0), log(0.01, 2.0);
-        /// How a distance from the target counts.
+        /// Loss by which the row weights are updated.
         loss: Distance = Distance::Linear;
     }
 }
 
-const REASON: &str = "every round weighs all rows anew and fits a model to them";
+const REASON: &str = "every round reweights all rows and fits a model to them";
 
 impl Estimator for AdaBoostClassifier {
     type Model = AdaBoostModel;
@@ -81,10 +82,14 @@ impl Estimator for AdaBoostClassifier {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
-        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
-        self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -159,10 +164,14 @@ impl Estimator for AdaBoostRegressor {
         )
     };
 
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
-        // A member predicts all rows, and trees share one ranking; a fit predicts a quarter and ranks anew. That is about even.
+        // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeRegressor", 3));
-        self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -430,7 +439,7 @@ impl Model for AdaBoostModel {
             || self.classes == 1
             || !self.alphas.iter().all(|alpha| *alpha > 0.0 && alpha.is_finite())
         {
-            return Err(Error::Data("the stored AdaBoost does not fit together".into()));
+            return Err(Error::Data("the stored AdaBoost is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))
     }

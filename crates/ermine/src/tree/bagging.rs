@@ -3,13 +3,14 @@
 //! A sample of rows is a weight for each row where the base takes weights, a copy where it does not. Members are fitted from the random
 //! stream of their number. Rows that a member did not see judge it (out-of-bag).
 
-use super::common::{Amount, weights};
+use super::common::{Amount, check_draws, weights};
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
     Source, Spec, Target, Task, X,
     core::{
         Batch,
         ctx::Progress,
+        memory,
         model::Property,
         param::{at_least, log},
         params, rng,
@@ -25,19 +26,19 @@ macro_rules! bagging {
         params! {
             #[doc = $doc]
             pub struct $name {
-                /// The model that is fitted to each sample; none for a decision tree.
+                /// The model to fit on each sample; none for a decision tree.
                 estimator: Option<Spec> = None;
-                /// How many.
+                /// Number of models.
                 n_estimators: usize = 10, at_least(1.0), log(10.0, 200.0);
-                /// Rows of a sample: a count or a share.
+                /// Number of rows in a sample: a count or a fraction.
                 max_samples: Amount = Amount::Share(1.0);
-                /// Columns of a sample: a count or a share.
+                /// Number of columns in a sample: a count or a fraction.
                 max_features: Amount = Amount::Share(1.0);
-                /// Whether rows are drawn with replacement.
+                /// Whether to draw rows with replacement.
                 bootstrap: bool = true;
-                /// Whether columns are drawn with replacement.
+                /// Whether to draw columns with replacement.
                 bootstrap_features: bool = false;
-                /// Whether to judge the whole by the rows that each member did not see.
+                /// Whether to compute the score on out-of-bag rows.
                 oob_score: bool = false;
             }
         }
@@ -62,6 +63,10 @@ macro_rules! bagging {
                     Passes::Memory(REASON),
                 )
             };
+
+            fn takes(&self) -> Info {
+                members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+            }
 
             fn cost(&self, shape: &Shape) -> f64 {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
@@ -93,14 +98,14 @@ const REASON: &str = "every member is fitted to a sample of all rows";
 
 bagging!(
     BaggingClassifier,
-    "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
+    "Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.",
     "DecisionTreeClassifier",
     Task::Classification,
     "RandomForestClassifier is its better form"
 );
 bagging!(
     BaggingRegressor,
-    "Averages models fitted to samples of rows and columns, which steadies models that change much with their data.",
+    "Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.",
     "DecisionTreeRegressor",
     Task::Regression,
     "RandomForestRegressor is its better form"
@@ -130,6 +135,9 @@ impl Plan {
                 allowed: "false without bootstrap".into(),
             });
         }
+        let asked = format!("n_estimators={}", self.members);
+        memory::check(self.name, &asked, &[self.members], 2 * size_of::<(Bagged, Vec<u32>)>())?;
+        check_draws(self.name, if self.replace_rows { self.rows.of(batch.rows()) } else { 0 }, batch.rows())?;
         let classes = match batch.y {
             Target::Class { classes, .. } => classes,
             _ => 0,
@@ -300,7 +308,7 @@ impl Model for BaggingModel {
 
     fn check(&self) -> Result<()> {
         if self.members.is_empty() || self.classes == 1 || self.cols == 0 {
-            return Err(Error::Data("the stored bagging does not fit together".into()));
+            return Err(Error::Data("the stored bagging is inconsistent".into()));
         }
         self.members.iter().try_for_each(|bagged| {
             if bagged.columns.iter().any(|&column| column as usize >= self.cols) {

@@ -27,66 +27,66 @@ use crate::{
 };
 
 params! {
-    /// A tree of questions that ends in shares of classes. Easy to read, needs no scaling, takes categories and missing values as they are.
+    /// Decision tree for classes. Easy to read, needs no scaling, handles categories and missing values.
     pub struct DecisionTreeClassifier {
-        /// How the purity of a node is measured.
+        /// Impurity measure.
         criterion: ClassCriterion = ClassCriterion::Gini;
-        /// The best threshold of each column, or a random one.
+        /// How thresholds are chosen: the best one of each column, or a random one.
         splitter: Splitter = Splitter::Best;
-        /// Most questions on the way to a leaf; none for no limit.
+        /// Maximum tree depth; none for no limit.
         max_depth: Option<usize> = None, at_least(1.0), linear(2.0, 20.0);
-        /// A node with fewer rows is a leaf: a count, or a share of all rows.
+        /// Minimum number of rows to split a node: a count, or a fraction of all rows.
         min_samples_split: Amount = Amount::Count(2), at_least(2.0);
-        /// Every leaf has so many rows: a count, or a share of all rows.
+        /// Minimum number of rows in a leaf: a count, or a fraction of all rows.
         min_samples_leaf: Amount = Amount::Count(1), at_least(1.0), log(1.0, 100.0);
-        /// Every leaf has this share of all weight.
+        /// Minimum fraction of the total weight in a leaf.
         min_weight_fraction_leaf: f64 = 0.0, between(0.0, 0.5);
-        /// How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+        /// Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
         max_features: MaxFeatures = MaxFeatures::All;
-        /// Most leaves; the best splits come first.
+        /// Maximum number of leaves, grown best split first; none for no limit.
         max_leaf_nodes: Option<usize> = None, at_least(2.0), log(4.0, 512.0);
-        /// A split must lower the weighted impurity by this much.
+        /// Minimum decrease of the weighted impurity by a split.
         min_impurity_decrease: f64 = 0.0, at_least(0.0);
-        /// Price of a leaf when the grown tree is cut back.
+        /// Complexity parameter of cost-complexity pruning: cost of a leaf.
         ccp_alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e-1);
-        /// A split must be significant at this level by a chi-squared test; none for no test.
+        /// Significance level that a split must reach in a chi-squared test; none for no test.
         significance: Option<f64> = None, above_to(0.0, 1.0);
-        /// Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
+        /// Fraction of rows to hold out for reduced-error pruning.
         prune_fraction: f64 = 0.0, from_to(0.0, 1.0);
     }
 }
 
 params! {
-    /// A tree of questions that ends in numbers: a piecewise constant function. Takes categories and missing values as they are.
+    /// Decision tree for numbers: a piecewise constant function. Handles categories and missing values.
     pub struct DecisionTreeRegressor {
-        /// How the spread of a node is measured.
+        /// Impurity measure.
         criterion: RealCriterion = RealCriterion::SquaredError;
-        /// The best threshold of each column, or a random one.
+        /// How thresholds are chosen: the best one of each column, or a random one.
         splitter: Splitter = Splitter::Best;
-        /// Most questions on the way to a leaf; none for no limit.
+        /// Maximum tree depth; none for no limit.
         max_depth: Option<usize> = None, at_least(1.0), linear(2.0, 20.0);
-        /// A node with fewer rows is a leaf: a count, or a share of all rows.
+        /// Minimum number of rows to split a node: a count, or a fraction of all rows.
         min_samples_split: Amount = Amount::Count(2), at_least(2.0);
-        /// Every leaf has so many rows: a count, or a share of all rows.
+        /// Minimum number of rows in a leaf: a count, or a fraction of all rows.
         min_samples_leaf: Amount = Amount::Count(1), at_least(1.0), log(1.0, 100.0);
-        /// Every leaf has this share of all weight.
+        /// Minimum fraction of the total weight in a leaf.
         min_weight_fraction_leaf: f64 = 0.0, between(0.0, 0.5);
-        /// How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+        /// Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
         max_features: MaxFeatures = MaxFeatures::All;
-        /// Most leaves; the best splits come first.
+        /// Maximum number of leaves, grown best split first; none for no limit.
         max_leaf_nodes: Option<usize> = None, at_least(2.0), log(4.0, 512.0);
-        /// A split must lower the weighted impurity by this much.
+        /// Minimum decrease of the weighted impurity by a split.
         min_impurity_decrease: f64 = 0.0, at_least(0.0);
-        /// Price of a leaf when the grown tree is cut back.
+        /// Complexity parameter of cost-complexity pruning: cost of a leaf.
         ccp_alpha: f64 = 0.0, at_least(0.0), log(1e-5, 1e-1);
-        /// A split must be significant at this level by an F test (absolute_error: median test); none for no test.
+        /// Significance level that a split must reach in an F test (absolute_error: median test); none for no test.
         significance: Option<f64> = None, above_to(0.0, 1.0);
-        /// Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
+        /// Fraction of rows to hold out for reduced-error pruning.
         prune_fraction: f64 = 0.0, from_to(0.0, 1.0);
     }
 }
 
-pub(super) const REASON: &str = "splits look at all rows of a node in the order of every column";
+pub(super) const REASON: &str = "splits need all rows of a node sorted by every column";
 
 /// What the parameter structs of single trees have in common, as numbers for a given size.
 pub(super) struct Plan {
@@ -158,7 +158,8 @@ impl Estimator for DecisionTreeClassifier {
     fn cost(&self, shape: &Shape) -> f64 {
         let tried = self.max_features.of(shape.cols.max(1));
         let random = self.splitter == Splitter::Random;
-        1e-9 * (cost_of_ranks(shape) + cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random))
+        let tree = cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random);
+        1e-9 * (cost_of_ranks(shape) + 1.3 * tree)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
@@ -186,7 +187,8 @@ impl Estimator for DecisionTreeRegressor {
     fn cost(&self, shape: &Shape) -> f64 {
         let tried = self.max_features.of(shape.cols.max(1));
         let random = self.splitter == Splitter::Random;
-        1e-9 * (cost_of_ranks(shape) + cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random))
+        let tree = cost_of_tree(shape, tried, self.max_depth, self.max_leaf_nodes, random);
+        1e-9 * (cost_of_ranks(shape) + 2.0 * tree)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {

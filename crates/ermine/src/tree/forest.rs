@@ -13,8 +13,8 @@
 
 use super::{
     common::{
-        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_target, cost_of_ranks,
-        cost_of_tree, plant,
+        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_draws, check_target,
+        cost_of_ranks, cost_of_tree, plant,
     },
     decision_tree::REASON,
     prune,
@@ -24,6 +24,7 @@ use crate::{
     Source, Target, Task, X,
     core::{
         ctx::{Progress, together},
+        memory,
         model::Property,
         param::{at_least, between, linear, log},
         params, rng,
@@ -42,31 +43,31 @@ macro_rules! forest {
         params! {
             #[doc = $doc]
             pub struct $name {
-                /// How many trees.
+                /// Number of trees.
                 n_estimators: usize = 100, at_least(1.0), log(50.0, 500.0);
-                /// How the purity or spread of a node is measured.
+                /// Impurity measure.
                 criterion: $criterion = $default;
-                /// Most questions on the way to a leaf; none for no limit.
+                /// Maximum tree depth; none for no limit.
                 max_depth: Option<usize> = None, at_least(1.0), linear(4.0, 30.0);
-                /// A node with fewer rows is a leaf: a count, or a share of all rows.
+                /// Minimum number of rows to split a node: a count, or a fraction of all rows.
                 min_samples_split: Amount = Amount::Count(2), at_least(2.0);
-                /// Every leaf has so many rows: a count, or a share of all rows.
+                /// Minimum number of rows in a leaf: a count, or a fraction of all rows.
                 min_samples_leaf: Amount = Amount::Count(1), at_least(1.0), log(1.0, 20.0);
-                /// Every leaf has this share of all weight.
+                /// Minimum fraction of the total weight in a leaf.
                 min_weight_fraction_leaf: f64 = 0.0, between(0.0, 0.5);
-                /// How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+                /// Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
                 max_features: MaxFeatures = $max_features;
-                /// Most leaves of a tree; the best splits come first.
+                /// Maximum number of leaves of a tree, grown best split first; none for no limit.
                 max_leaf_nodes: Option<usize> = None, at_least(2.0);
-                /// A split must lower the weighted impurity by this much.
+                /// Minimum decrease of the weighted impurity by a split.
                 min_impurity_decrease: f64 = 0.0, at_least(0.0);
-                /// Whether each tree sees a bootstrap sample of the rows instead of all.
+                /// Whether to grow each tree on a bootstrap sample of the rows instead of all rows.
                 bootstrap: bool = $bootstrap;
-                /// Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+                /// Whether to compute the score on out-of-bag rows; needs bootstrap.
                 oob_score: bool = false;
-                /// Price of a leaf when a grown tree is cut back.
+                /// Complexity parameter of cost-complexity pruning: cost of a leaf.
                 ccp_alpha: f64 = 0.0, at_least(0.0);
-                /// Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+                /// Size of a bootstrap sample: none for the number of rows, a count or a fraction.
                 max_samples: Option<Amount> = None;
             }
         }
@@ -133,7 +134,7 @@ macro_rules! forest {
 
 forest!(
     RandomForestClassifier,
-    "Many trees, each on its own sample of the rows and with random columns at each split, vote by their shares of classes. A strong default.",
+    "Averages many decision trees, each grown on its own sample of rows with random columns at each split. A strong default.",
     ClassCriterion = ClassCriterion::Gini,
     Criterion::Class,
     MaxFeatures::Sqrt,
@@ -143,7 +144,7 @@ forest!(
 );
 forest!(
     RandomForestRegressor,
-    "The mean of many trees, each on its own sample of the rows. A strong default for numbers.",
+    "Averages many regression trees, each grown on its own sample of rows. A strong default for numbers.",
     RealCriterion = RealCriterion::SquaredError,
     Criterion::Real,
     MaxFeatures::Share(1.0),
@@ -153,7 +154,7 @@ forest!(
 );
 forest!(
     ExtraTreesClassifier,
-    "Many trees with random thresholds vote by their shares of classes: smoother than a random forest, and faster to grow.",
+    "Averages many decision trees with random thresholds: smoother than a random forest, and faster to grow.",
     ClassCriterion = ClassCriterion::Gini,
     Criterion::Class,
     MaxFeatures::Sqrt,
@@ -163,7 +164,7 @@ forest!(
 );
 forest!(
     ExtraTreesRegressor,
-    "The mean of many trees with random thresholds: smoother than a random forest, and faster to grow.",
+    "Averages many regression trees with random thresholds: smoother than a random forest, and faster to grow.",
     RealCriterion = RealCriterion::SquaredError,
     Criterion::Real,
     MaxFeatures::Share(1.0),
@@ -199,6 +200,8 @@ impl Plan {
                 allowed: "false without bootstrap, since every tree sees all rows".into(),
             });
         }
+        memory::check(self.name, &format!("n_estimators={}", self.trees), &[self.trees], size_of::<Tree>())?;
+        check_draws(self.name, self.bootstrap.unwrap_or(0), shape.rows)?;
         let targets = Targets::new(ctx, &batch, shape.rows)?;
         let (y, own) = (targets.y(), &targets.weights);
         check_target(self.name, self.criterion, &y)?;
@@ -238,7 +241,7 @@ impl Plan {
             }
             unseen
         };
-        let mut trees: Vec<Tree> = Vec::with_capacity(self.trees);
+        let mut trees: Vec<Tree> = Vec::new();
         let mut importances = vec![0.0; cols];
         let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { batch.rows() } else { 0 }] };
         let at_once = size * if self.oob { TREES_OUT_OF_BAG } else { TREES };

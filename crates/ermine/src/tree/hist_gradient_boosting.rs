@@ -35,10 +35,10 @@ use crate::{
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-const REASON: &str = "every tree goes over the binned rows many times";
+const REASON: &str = "every tree passes over the binned rows many times";
 
 choice! {
-    /// What is minimised.
+    /// Loss function.
     pub enum RealLoss {
         SquaredError = "squared_error",
         AbsoluteError = "absolute_error",
@@ -52,13 +52,13 @@ choice! {
 }
 
 choice! {
-    /// What is minimised.
+    /// Loss function.
     pub enum ClassLoss {
         LogLoss = "log_loss",
     }
 }
 
-/// Whether held-out rows stop the growth.
+/// Whether to stop early by the loss on held-out rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EarlyStopping {
     /// When there are more than 10,000 rows.
@@ -93,38 +93,40 @@ macro_rules! boosting {
         params! {
             #[doc = $doc]
             pub struct $name {
-                /// What is minimised.
+                /// Loss function.
                 loss: $loss_type = $loss;
                 $($extra)*
-                /// Shrinks every tree; smaller needs more rounds and generalises better.
+                /// Learning rate: shrinks every tree; smaller values need more rounds and generalise better.
                 learning_rate: f64 = 0.1, above(0.0), log(0.01, 0.5);
-                /// Most rounds; one tree a round, with more than two classes one for each class.
+                /// Maximum number of boosting rounds: one tree per round, or one per class if there are more than two
+                /// classes.
                 max_iter: usize = 100, at_least(1.0), log(50.0, 1000.0);
-                /// Most leaves of a tree; none for no limit.
+                /// Maximum number of leaves of a tree; none for no limit.
                 max_leaf_nodes: Option<usize> = Some(31), at_least(2.0), log(8.0, 128.0);
-                /// Most questions on the way to a leaf; none for no limit.
+                /// Maximum tree depth; none for no limit.
                 max_depth: Option<usize> = None, at_least(1.0);
-                /// Every leaf has so many rows.
+                /// Minimum number of rows in a leaf.
                 min_samples_leaf: usize = 20, at_least(1.0), log(5.0, 100.0);
-                /// Penalty on the squares of leaf values.
+                /// L2 penalty on the leaf values.
                 l2_regularization: f64 = 0.0, at_least(0.0), log(1e-3, 100.0);
-                /// Share of the columns tried at each split.
+                /// Fraction of the columns to try at each split.
                 max_features: f64 = 1.0, above_to(0.0, 1.0), linear(0.3, 1.0);
-                /// Share of the rows that each round sees.
+                /// Fraction of the rows to draw in each round.
                 subsample: f64 = 1.0, above_to(0.0, 1.0), linear(0.5, 1.0);
-                /// Most bins of a column, missing values apart.
+                /// Maximum number of bins of a column, not counting the bin of missing values.
                 max_bins: usize = 255, between(2.0, 255.0);
-                /// For each column -1 (falling), 0 or 1 (rising in it); empty for no constraint.
+                /// Monotonic constraint of each column: 1 increasing, -1 decreasing, 0 none; empty for no constraints.
                 monotonic_cst: Vec<i64> = vec![], between(-1.0, 1.0);
-                /// Groups of columns that may interact; a column in no group stands alone. Empty for no constraint.
+                /// Groups of columns that may interact; a column in no group interacts with none. Empty for no
+                /// constraints.
                 interaction_cst: Vec<Vec<usize>> = vec![], at_least(0.0);
-                /// Whether held-out rows stop the growth: auto (more than 10,000 rows), true or false.
+                /// Whether to stop early by the loss on held-out rows: true, false or auto (more than 10,000 rows).
                 early_stopping: EarlyStopping = EarlyStopping::Auto;
-                /// Share of the rows held out for early stopping.
+                /// Fraction of rows to hold out for early stopping.
                 validation_fraction: f64 = 0.1, within(0.0, 1.0);
-                /// Stop when the held-out loss did not fall for so many rounds.
+                /// Number of rounds without improvement before stopping early.
                 n_iter_no_change: usize = 10, at_least(1.0);
-                /// What counts as falling.
+                /// Smallest change of the loss that counts as an improvement.
                 tol: f64 = 1e-7, at_least(0.0);
             }
         }
@@ -161,7 +163,7 @@ macro_rules! boosting {
                 random: true,
                 exceptions: &[(
                     Property::WeightIsRepetition,
-                    "bins are quantiles of the rows and min_samples_leaf counts rows, whatever they weigh",
+                    "bins are quantiles of the rows and min_samples_leaf counts rows, whatever their weights",
                 )],
                 flexibility: Flexibility::Ensemble,
 ..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Shares(REASON))
@@ -185,7 +187,7 @@ macro_rules! boosting {
 
 boosting!(
     HistGradientBoostingClassifier,
-    "Boosted trees on binned columns for classes: usually the most accurate model for tables, and fast on many rows. Takes categories and missing values as they are.",
+    "Gradient-boosted trees for classes: often the most accurate on tables; handles categories and missing values.",
     ClassLoss = ClassLoss::LogLoss,
     Task::Classification,
     |_, target| if target == TargetKind::Class(2) { Loss::Binary } else { Loss::Softmax },
@@ -193,7 +195,7 @@ boosting!(
 );
 boosting!(
     HistGradientBoostingRegressor,
-    "Boosted trees on binned columns for numbers: usually the most accurate model for tables, and fast on many rows. Takes categories and missing values as they are.",
+    "Gradient-boosted trees for numbers: often the most accurate on tables; handles categories and missing values.",
     RealLoss = RealLoss::SquaredError, Task::Regression,
     |params, _| match params.loss {
         RealLoss::SquaredError => Loss::Squared,
@@ -203,7 +205,7 @@ boosting!(
         RealLoss::Quantile => Loss::Quantile(params.quantile),
     },
     {
-        /// Which quantile the loss `quantile` looks for.
+        /// Quantile to predict, for the loss `quantile`.
         quantile: f64 = 0.5, between(0.0, 1.0);
     }
 );
@@ -810,7 +812,7 @@ impl Model for BoostingModel {
             _ => 1,
         };
         if scores == 0 || self.baseline.len() != scores || !self.trees.len().is_multiple_of(scores) || self.cols == 0 {
-            return Err(Error::Data("the stored boosting does not fit together".into()));
+            return Err(Error::Data("the stored boosting is inconsistent".into()));
         }
         check_trees(&self.trees, self.cols, 1)
     }
@@ -829,6 +831,9 @@ impl Settings<'_> {
         let leaves = (self.max_leaves as f64).min(1.0 + n / self.min_rows_leaf as f64);
         let levels = leaves.log2().min(self.max_depth as f64).max(1.0);
         let tried = (self.max_features * p).max(1.0);
-        3e4 + n * p * 30.0 + trees * (n * self.subsample * (20.0 + levels * tried) + leaves * tried * 200.0)
+        // Rows are counted level by level, and every leaf looks at its bins whether rows fill them or not.
+        let bins = (self.max_bins as f64).min(n);
+        let tree = n * self.subsample * (20.0 + levels * tried) + 18.0 * leaves * tried * bins;
+        1e5 + n * p * 30.0 + trees * tree
     }
 }

@@ -15,29 +15,29 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 params! {
-    /// A last classifier learns from the predictions of others, made for rows that they did not see.
+    /// Fits a final classifier on the cross-validated predictions of other models.
     pub struct StackingClassifier {
-        /// The models whose predictions are put together.
+        /// Models whose predictions are combined.
         estimators: Vec<Spec> = vec![Spec::new("LogisticRegression"), Spec::new("DecisionTreeClassifier")];
-        /// The model that puts them together; none for LogisticRegression.
+        /// Model that combines the predictions; none for LogisticRegression.
         final_estimator: Option<Spec> = None;
-        /// Folds for the predictions that the last model learns from.
+        /// Number of folds for the predictions that the final model learns from.
         cv: usize = 5, at_least(2.0);
-        /// Whether the last model also sees the columns themselves.
+        /// Whether the final model also gets the original columns.
         passthrough: bool = false;
     }
 }
 
 params! {
-    /// A last model learns from the predictions of others, made for rows that they did not see.
+    /// Fits a final model on the cross-validated predictions of other models.
     pub struct StackingRegressor {
-        /// The models whose predictions are put together.
+        /// Models whose predictions are combined.
         estimators: Vec<Spec> = vec![Spec::new("LinearRegression"), Spec::new("DecisionTreeRegressor")];
-        /// The model that puts them together; none for Ridge.
+        /// Model that combines the predictions; none for Ridge.
         final_estimator: Option<Spec> = None;
-        /// Folds for the predictions that the last model learns from.
+        /// Number of folds for the predictions that the final model learns from.
         cv: usize = 5, at_least(2.0);
-        /// Whether the last model also sees the columns themselves.
+        /// Whether the final model also gets the original columns.
         passthrough: bool = false;
     }
 }
@@ -54,7 +54,7 @@ impl Estimator for StackingClassifier {
         random: true,
         exceptions: FOLDS,
         flexibility: Flexibility::Ensemble,
-        not_compared: Some("it needs members"),
+        not_compared: Some("needs a choice of models to combine"),
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -62,6 +62,14 @@ impl Estimator for StackingClassifier {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        members::taken(
+            Info { passes: self.passes(), ..Self::INFO },
+            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
+        )
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
@@ -82,7 +90,7 @@ impl Estimator for StackingRegressor {
         random: true,
         exceptions: FOLDS,
         flexibility: Flexibility::Ensemble,
-        not_compared: Some("it needs members"),
+        not_compared: Some("needs a choice of models to combine"),
         ..Info::new(
             "ensemble",
             Task::Regression,
@@ -90,6 +98,14 @@ impl Estimator for StackingRegressor {
             Passes::Memory(REASON),
         )
     };
+
+    fn takes(&self) -> Info {
+        let last = self.final_estimator.iter().filter(|_| self.passthrough);
+        members::taken(
+            Info { passes: self.passes(), ..Self::INFO },
+            &self.estimators.iter().chain(last).cloned().collect::<Vec<_>>(),
+        )
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
@@ -133,7 +149,7 @@ fn fit(
         });
     }
     if n < folds {
-        return Err(Error::Data(format!("{name}: cv={folds} folds need as many rows, and there are {n}")));
+        return Err(Error::Data(format!("{name}: cv={folds} folds need as many rows, but there are {n}")));
     }
     let classes = match batch.y {
         Target::Class { classes, .. } => classes,
@@ -259,7 +275,7 @@ impl Model for StackingModel {
 
     fn check(&self) -> Result<()> {
         if self.members.is_empty() || self.classes == 1 {
-            return Err(Error::Data("the stored stacking does not fit together".into()));
+            return Err(Error::Data("the stored stacking is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))?;
         let own = self.members.len() * width(self.classes);

@@ -10,33 +10,33 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 choice! {
-    /// How classes are chosen.
+    /// How the votes are combined.
     pub enum Voting {
-        /// By the number of votes.
+        /// Majority vote.
         Hard = "hard",
-        /// By the mean of the probabilities.
+        /// Mean probabilities.
         Soft = "soft",
     }
 }
 
 params! {
-    /// Several different models decide together, by votes or by the mean of their probabilities.
+    /// Combines different models by majority vote or by the mean of their probabilities.
     pub struct VotingClassifier {
-        /// The models.
+        /// Models to combine.
         estimators: Vec<Spec> = vec![Spec::new("LogisticRegression"), Spec::new("DecisionTreeClassifier")];
-        /// By votes (hard) or mean probabilities (soft).
+        /// Majority vote (hard) or mean probabilities (soft).
         voting: Voting = Voting::Hard;
-        /// How much each model counts; empty for all alike.
+        /// Weight of each model; empty for equal weights.
         weights: Vec<f64> = vec![], at_least(0.0);
     }
 }
 
 params! {
-    /// The mean of several different models.
+    /// Predicts the mean of different models.
     pub struct VotingRegressor {
-        /// The models.
+        /// Models to combine.
         estimators: Vec<Spec> = vec![Spec::new("LinearRegression"), Spec::new("DecisionTreeRegressor")];
-        /// How much each model counts; empty for all alike.
+        /// Weight of each model; empty for equal weights.
         weights: Vec<f64> = vec![], at_least(0.0);
     }
 }
@@ -54,7 +54,7 @@ impl Estimator for VotingClassifier {
         missing: true,
         random: true,
         flexibility: Flexibility::Ensemble,
-        not_compared: Some("it needs members"),
+        not_compared: Some("needs a choice of models to combine"),
         ..Info::new(
             "ensemble",
             Task::Classification,
@@ -62,6 +62,10 @@ impl Estimator for VotingClassifier {
             Passes::Shares("the tree among its members looks at rows many times"),
         )
     };
+
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
@@ -83,7 +87,7 @@ impl Estimator for VotingRegressor {
         missing: true,
         random: true,
         flexibility: Flexibility::Ensemble,
-        not_compared: Some("it needs members"),
+        not_compared: Some("needs a choice of models to combine"),
         ..Info::new(
             "ensemble",
             Task::Regression,
@@ -91,6 +95,10 @@ impl Estimator for VotingRegressor {
             Passes::Shares("the tree among its members looks at rows many times"),
         )
     };
+
+    fn takes(&self) -> Info {
+        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+    }
 
     fn cost(&self, shape: &Shape) -> f64 {
         self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
@@ -207,7 +215,7 @@ impl Model for VotingModel {
 
     fn check(&self) -> Result<()> {
         if self.members.is_empty() || self.weights.len() != self.members.len() || self.classes == 1 {
-            return Err(Error::Data("the stored voting does not fit together".into()));
+            return Err(Error::Data("the stored voting is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))
     }

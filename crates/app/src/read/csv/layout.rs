@@ -69,7 +69,7 @@ fn looks_like_header(first: &[Vec<u8>]) -> bool {
 }
 
 /// The candidate that splits the first records into the same number of fields, the most if several do.
-fn find_delimiter(head: &[u8]) -> u8 {
+pub(super) fn find_delimiter(head: &[u8]) -> u8 {
     let (mut best, mut most) = (None, 1);
     let (mut fallback, mut first_most) = (b',', 1);
     for delimiter in *b",;\t|" {
@@ -100,6 +100,8 @@ fn find_delimiter(head: &[u8]) -> u8 {
 fn unique_names(names: Vec<String>) -> Vec<String> {
     let mut taken: std::collections::HashSet<String> = names.iter().filter(|name| !name.is_empty()).cloned().collect();
     let mut first_seen = std::collections::HashSet::new();
+    // Where the numbers of a name go on: a thousand equal names are a thousand steps.
+    let mut numbers: std::collections::HashMap<String, usize> = Default::default();
     let mut unique = Vec::with_capacity(names.len());
     for (index, name) in names.into_iter().enumerate() {
         let (stem, mut next) = match name.as_str() {
@@ -110,10 +112,16 @@ fn unique_names(names: Vec<String>) -> Vec<String> {
             }
             name => (name, 2),
         };
+        if !name.is_empty() {
+            next = numbers.get(stem).copied().unwrap_or(next);
+        }
         let mut candidate = format!("{stem}_{next}");
         while !taken.insert(candidate.clone()) {
             next += 1;
             candidate = format!("{stem}_{next}");
+        }
+        if !name.is_empty() {
+            numbers.insert(name, next + 1);
         }
         unique.push(candidate);
     }
@@ -129,5 +137,8 @@ mod tests {
         let names = |list: &[&str]| unique_names(list.iter().map(|name| name.to_string()).collect());
         assert_eq!(names(&["a", "", "a", "a_2", "a"]), ["a", "column_2", "a_3", "a_2", "a_4"]);
         assert_eq!(names(&["", "column_1"]), ["column_2", "column_1"]);
+        // In a time that grows with their number, not with its square.
+        let many = unique_names(vec!["x".to_string(); 200_000]);
+        assert_eq!(many[199_999], "x_200000");
     }
 }

@@ -45,7 +45,7 @@ impl Stretch {
 
 impl CsvFile {
     pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<CsvFile> {
-        let content = Content::open(path)?;
+        let content = Content::map(path, options.memory)?;
         let data = without_bom(path, &content)?;
         let bom = content.len() - data.len();
         let layout = Layout::find(path, data, options, None)?;

@@ -1,9 +1,11 @@
 //! A table in any number of files, read by any number of workers, is the table of one file read by one.
 
 use ermine_app::{
-    csv,
-    parts::{self, Held},
-    table::{self, Column, Kind, ReadOptions, Table},
+    read::{
+        self, ReadOptions, csv,
+        shares::{self, Held},
+    },
+    table::{Column, Kind, Table},
 };
 use ermine_core::{ctx::workers, error::Result};
 use proptest::prelude::*;
@@ -11,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// What all workers have, one behind the other.
 fn read(files: &[PathBuf], options: &ReadOptions, count: usize) -> Result<Table> {
-    let parts: Vec<Result<Held>> = workers(count, |exchange| parts::read(files, options, &exchange));
+    let parts: Vec<Result<Held>> = workers(count, |exchange| shares::read(files, options, &exchange));
     let mut whole: Option<Table> = None;
     for part in parts {
         let part = part?;
@@ -54,7 +56,7 @@ proptest! {
         let options = ReadOptions::default();
         let header = "row,a,\"b\nb\",c";
         let whole = write(folder.path(), "whole.csv", header, &lines, true);
-        let expected = table::read(&whole, &options).unwrap();
+        let expected = read::read(&whole, &options).unwrap();
         prop_assert_eq!(&read(&[whole], &options, count).unwrap(), &expected);
 
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(lines.len())).chain([0, lines.len()]).collect();
@@ -67,7 +69,7 @@ proptest! {
             .map(|(k, cut)| write(folder.path(), &format!("part-{k}.csv"), header, &lines[cut[0]..cut[1]], k % 2 == 0))
             .collect();
         prop_assert_eq!(&read(&files, &options, count).unwrap(), &expected);
-        prop_assert_eq!(&read(&parts::files(&folder.path().join("part-*.csv")).unwrap(), &options, count).unwrap(), &expected);
+        prop_assert_eq!(&read(&read::files(&folder.path().join("part-*.csv")).unwrap(), &options, count).unwrap(), &expected);
     }
 }
 
@@ -88,7 +90,7 @@ fn gzip_is_read_whole_by_one_worker() {
             path
         })
         .collect();
-    let expected = table::read(&whole, &ReadOptions::default()).unwrap();
+    let expected = read::read(&whole, &ReadOptions::default()).unwrap();
     for count in [1, 2, 3, 5] {
         assert_eq!(read(&packed, &ReadOptions::default(), count).unwrap(), expected, "{count} workers");
     }
@@ -122,7 +124,7 @@ fn files_that_do_not_fit_together_are_named() {
     let b = write(folder.path(), "b.csv", "x,z", &lines, true);
     let options = ReadOptions::default();
     for count in [1, 2, 4] {
-        let errors = workers(count, |exchange| parts::read(&[a.clone(), b.clone()], &options, &exchange).err());
+        let errors = workers(count, |exchange| shares::read(&[a.clone(), b.clone()], &options, &exchange).err());
         for error in errors {
             let error = error.expect("every worker stops").to_string();
             assert!(error.contains("b.csv") && error.contains("'y'") && error.contains("a.csv"), "{error}");

@@ -1,0 +1,18 @@
+//! Any text is a list of terms over the columns or an error in words.
+#![no_main]
+
+use ermine_app::{
+    plan::terms,
+    read::{ReadOptions, csv},
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let data = "a,b,job,when,note(x)\n1,2,x,2024-01-01,3\n2,-1,y,2024-01-02,4\n,0,x,,5\n";
+    let table = csv::read_bytes("t.csv", data.into(), &ReadOptions::default()).unwrap();
+    if let Ok(terms) = terms::parse(text, &table.schema()) {
+        if terms.len() < 1000 {
+            let _ = terms::derive(&terms, &table);
+        }
+    }
+});

@@ -1,0 +1,723 @@
+"""What scikit-learn's classes keep beside what the engine says of a model, so that their own methods go on from it.
+
+`complete` is called after a fit of the engine with the rows of the fit; what takes long and is rarely looked at is in `LATER` and made when it is
+asked for.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+# The nodes of trees
+
+
+def sklearn_tree(nodes, n_features, n_classes, n_outputs, leaf_rows=None):
+    """scikit-learn's `Tree` from the arrays of the engine."""
+    from sklearn.tree._tree import NODE_DTYPE, Tree
+
+    count = len(nodes["left"])
+    left, right = nodes["left"], nodes["right"]
+    table = np.zeros(count, dtype=NODE_DTYPE)
+    table["left_child"], table["right_child"] = left, right
+    table["feature"], table["threshold"] = nodes["feature"], nodes["threshold"]
+    table["missing_go_to_left"] = nodes["missing_left"]
+    table["weighted_n_node_samples"] = nodes["weight"]
+    values = nodes["value"].reshape(count, -1)
+    if len(nodes["impurity"]):
+        table["impurity"] = nodes["impurity"]
+    elif n_classes is not None:
+        table["impurity"] = 1.0 - (values**2).sum(1)
+    # Children stand behind their parent.
+    rows = np.zeros(count)
+    rows[nodes["leaf"]] = nodes["weight"][nodes["leaf"]] if leaf_rows is None else leaf_rows
+    depth = np.zeros(count, dtype=np.int64)
+    inner = np.flatnonzero(left >= 0)
+    for at in inner:
+        depth[left[at]] = depth[right[at]] = depth[at] + 1
+    for at in inner[::-1]:
+        rows[at] = rows[left[at]] + rows[right[at]]
+    table["n_node_samples"] = np.round(rows)
+    widths = np.ones(n_outputs, dtype=np.intp) if n_classes is None else np.array([n_classes], dtype=np.intp)
+    tree = Tree(n_features, widths, n_outputs)
+    values = values.reshape(count, n_outputs, 1) if n_classes is None else values.reshape(count, 1, n_classes)
+    tree.__setstate__(
+        {"max_depth": int(depth.max()), "node_count": count, "nodes": table, "values": np.ascontiguousarray(values)}
+    )
+    return tree
+
+
+def _tree(estimator):
+    if "DecisionTree" not in estimator._name:
+        return None
+    found = estimator._model.trees()
+    if found is None:
+        return None
+    classes = len(estimator.classes_) if hasattr(estimator, "classes_") else None
+    leaf_rows = estimator.__dict__.get("_leaf_rows")
+    return sklearn_tree(found[0], estimator.n_features_in_, classes, estimator.n_outputs_, leaf_rows)
+
+
+def node_numbers(estimator):
+    """The node of each leaf, by the engine's number of the leaf."""
+    if "_leaf_nodes" not in estimator.__dict__:
+        found = estimator._model.trees()
+        # Trees with sets of categories have no form in scikit-learn: leaves keep the engine's numbers.
+        leaves = np.arange(estimator._model.attributes()["n_leaves_"]) if found is None else found[0]["leaf"]
+        estimator._leaf_nodes = leaves
+    return estimator._leaf_nodes
+
+
+def _estimators(estimator):
+    """The trees of a forest or the members of an ensemble, as estimators."""
+    from . import _models
+
+    name = estimator._name
+    if "RandomForest" in name or "ExtraTrees" in name:
+        return _forest_trees(estimator)
+    found = estimator._model.members()
+    if found is None:
+        return None
+    if "Stacking" in name:
+        found = found[:-1]
+    bases = [base for _, base in estimator.estimators] if "Bagging" not in name and "AdaBoost" not in name else None
+    seeds = np.random.RandomState(estimator._fit_seed % 2**32).randint(np.iinfo(np.int32).max, size=len(found))
+    made = []
+    for i, (model, columns) in enumerate(found):
+        base = estimator.estimator_ if bases is None else bases[i]
+        params = base.get_params(deep=False) if base._name == model.name else {}
+        if bases is None and "random_state" in params:
+            params["random_state"] = int(seeds[i])
+        member = getattr(_models, model.name)(**params)
+        made.append(_member(member, model, estimator, len(columns) or estimator.n_features_in_))
+    return made
+
+
+def _member(member, model, owner, width):
+    from ._base import FitLog
+
+    log = '{"passes": 1, "stop": "Exact", "objective": [], "certificate": null, "notes": ["inside another"]}'
+    member.n_features_in_ = width
+    if hasattr(owner, "classes_"):
+        # Votes and stacks hand their members the numbers of the classes.
+        encoded = "Voting" in owner._name or "Stacking" in owner._name or "Bagging" in owner._name
+        member.classes_ = np.arange(len(owner.classes_)) if encoded else owner.classes_
+    member._restore(model, FitLog(log), seed=0, rows=owner._fit_rows)
+    complete(member, None, None, None, None)
+    return member
+
+
+def _forest_trees(estimator):
+    found = estimator._model.trees()
+    if found is None:
+        return None
+    base = estimator.estimator
+    params = {name: getattr(estimator, name) for name in estimator.estimator_params if hasattr(estimator, name)}
+    classes = len(estimator.classes_) if hasattr(estimator, "classes_") else None
+    seeds = np.random.RandomState(estimator._fit_seed % 2**32).randint(np.iinfo(np.int32).max, size=len(found))
+    made = []
+    for nodes, seed in zip(found, seeds):
+        tree = type(base)(**{**params, "random_state": int(seed)})
+        tree.n_features_in_, tree.n_outputs_ = estimator.n_features_in_, estimator.n_outputs_
+        if classes is not None:
+            tree.classes_, tree.n_classes_ = np.arange(classes, dtype=float), classes
+        tree.max_features_ = estimator.n_features_in_
+        tree.tree_ = sklearn_tree(nodes, estimator.n_features_in_, classes, estimator.n_outputs_)
+        made.append(tree)
+    return made
+
+
+def _estimators_features(estimator):
+    members = estimator._model.members() if "Bagging" in estimator._name else None
+    if members is None:
+        return None
+    every = np.arange(estimator.n_features_in_)
+    return [np.array(columns, dtype=np.int64) if columns else every for _, columns in members]
+
+
+#: {attribute: what makes it from an estimator, or None if it has no such thing}
+LATER = {"tree_": _tree, "estimators_": _estimators, "estimators_features_": _estimators_features}
+
+
+# After a fit
+
+
+def complete(estimator, X, y, weights, rows):
+    """Sets the attributes that scikit-learn's class has beyond the engine's. Without rows where a model comes from a file."""
+    if estimator._peer is None:
+        return
+    for cls in type(estimator).__mro__:
+        made = FAMILIES.get(cls.__name__)
+        if made is not None:
+            made(estimator, X, y, weights, rows)
+            return
+
+
+def _decision_tree(self, X, y, weights, rows):
+    self.n_outputs_ = 1 if y is None or y.ndim == 1 else y.shape[1]
+    if hasattr(self, "classes_"):
+        self.n_classes_ = np.int64(len(self.classes_))
+    if X is not None:
+        leaves = self._computed(rows, "Leaf")[:, 0].astype(np.intp)
+        self._leaf_rows = np.bincount(leaves, minlength=self._model.attributes()["n_leaves_"])
+
+
+def _forest(self, X, y, weights, rows):
+    self.n_outputs_ = 1 if y is None or y.ndim == 1 else y.shape[1]
+    if hasattr(self, "classes_"):
+        self.n_classes_ = len(self.classes_)
+    self.estimator_, self._sample_weight = self.estimator, None
+    if X is not None:
+        self._n_samples, self._n_samples_bootstrap = X.shape[0], X.shape[0]
+    if hasattr(self, "oob_prediction_") and self.n_outputs_ == 1:
+        self.oob_prediction_ = self.oob_prediction_.reshape(-1)
+
+
+def _logistic(self, X, y, weights, rows):
+    self.n_iter_ = np.array([self.n_iter_], dtype=np.int32)
+
+
+def _glm(self, X, y, weights, rows):
+    self._base_loss = self._get_loss()
+
+
+def _pca(self, X, y, weights, rows):
+    self.n_samples_ = self._fit_rows
+    if X is not None:
+        self._fit_svd_solver = self.svd_solver if self.svd_solver != "auto" else "full"
+
+
+def _neighbours(self, X, y, weights, rows):
+    if X is None:
+        return
+    self._fit_X = X
+    self.n_samples_fit_ = X.shape[0]
+    self._fit_method, self._tree = "brute", None
+    metric = getattr(self, "metric", "minkowski")
+    p = getattr(self, "p", 2)
+    if metric == "minkowski":
+        metric = {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}.get(p, "minkowski")
+    self.effective_metric_ = metric
+    self.effective_metric_params_ = {"p": p} if metric == "minkowski" else {}
+    if y is not None:
+        if hasattr(self, "classes_"):
+            self.outputs_2d_ = False
+            if self._name == "RadiusNeighborsClassifier":
+                self.outlier_label_ = None
+            self._y = np.searchsorted(self.classes_, y)
+        else:
+            self._y = y
+
+
+def _k_means(self, X, y, weights, rows):
+    from ._base import _threads
+
+    self._n_threads = _threads(None)
+    self._n_features_out = self.cluster_centers_.shape[0]
+    self._tol, self._algorithm = self.tol, getattr(self, "algorithm", "lloyd")
+    if self.n_init == "auto":
+        self._n_init = 10 if isinstance(self.init, str) and self.init == "random" else 1
+        self._n_init = min(self._n_init, 3) if self._name == "MiniBatchKMeans" else self._n_init
+    else:
+        self._n_init = self.n_init if isinstance(self.init, str) else 1
+    if self._name == "MiniBatchKMeans" and X is not None:
+        self._batch_size = min(self.batch_size, X.shape[0])
+        self.n_steps_ = max(1, self.n_iter_ * -(-X.shape[0] // self._batch_size))
+        weight = np.ones(X.shape[0]) if weights is None else weights
+        labels = self.labels_ if hasattr(self, "labels_") else self._computed(rows, "Cluster")[:, 0].astype(np.int32)
+        self._counts = np.bincount(labels, weights=weight, minlength=self._n_features_out)
+        self._n_since_last_reassign = 0
+
+
+def _certified(self, kind, what):
+    """A number of the certificate, if it is of that kind."""
+    found = self.fit_log_.certificate
+    return found[kind][what] if isinstance(found, dict) and kind in found else None
+
+
+def _least_squares(self, X, y, weights, rows):
+    rank = _certified(self, "LeastSquares", "rank")
+    if rank is not None and not sp.issparse(X):
+        self.rank_ = rank
+
+
+def _ridge(self, X, y, weights, rows):
+    if self.positive:
+        self.solver_ = "lbfgs"
+        return
+    self.solver_ = self.solver if self.solver != "auto" else "sparse_cg" if sp.issparse(X) else "cholesky"
+    if self.solver_ in ("cholesky", "svd", "sparse_cg", "lbfgs"):
+        self.n_iter_ = None
+
+
+def _bayesian_ridge(self, X, y, weights, rows):
+    self.X_scale_, self.scores_ = np.ones(self.n_features_in_), []
+
+
+def _net(self, X, y, weights, rows):
+    gap = _certified(self, "DualityGap", "gap")
+    if gap is not None:
+        self.dual_gap_ = np.float64(gap)
+
+
+def _discriminant(self, X, y, weights, rows):
+    self._max_components = min(len(self.classes_) - 1, self.n_features_in_)
+    if self.n_components is not None:
+        self._max_components = self.n_components
+    self._n_features_out = self._max_components
+
+
+def _quadratic(self, X, y, weights, rows):
+    covariance = self.__dict__.get("covariance_")
+    if covariance is None:
+        return
+    self.rotations_, self.scalings_ = [], []
+    for matrix in covariance:
+        values, vectors = np.linalg.eigh(matrix)
+        self.rotations_.append(vectors[:, ::-1])
+        self.scalings_.append(values[::-1])
+
+
+def _categorical(self, X, y, weights, rows):
+    if X is None:
+        return
+    codes = np.searchsorted(self.classes_, y)
+    per_row = np.ones(len(codes)) if weights is None else weights
+    self.category_count_ = []
+    for j, levels in enumerate(self.n_categories_):
+        table = np.zeros((len(self.classes_), levels))
+        np.add.at(table, (codes, X[:, j].astype(np.intp)), per_row)
+        self.category_count_.append(table)
+    self._update_feature_log_prob(self._check_alpha())
+
+
+def _linear_svc(self, X, y, weights, rows):
+    if not self.fit_intercept:
+        self.intercept_ = 0.0
+
+
+def _incremental_pca(self, X, y, weights, rows):
+    self.n_samples_seen_ = np.float64(self.n_samples_seen_)
+    self.batch_size_ = 5 * self.n_features_in_ if self.batch_size is None else self.batch_size
+
+
+def _one_class(self, X, y, weights, rows):
+    _support(self, X, y, weights, rows)
+    self.offset_ = np.atleast_1d(self.offset_)
+
+
+def _linear_svr(self, X, y, weights, rows):
+    self.intercept_ = np.atleast_1d(self.intercept_) if self.fit_intercept else 0.0
+
+
+def _mixture(self, X, y, weights, rows):
+    self.converged_ = self.fit_log_.converged
+    self.lower_bounds_ = list(self.fit_log_.objective)[-self.n_iter_ :] or [self.lower_bound_]
+    if self._name == "BayesianGaussianMixture":
+        for prior in ("weight_concentration_prior", "mean_precision_prior", "degrees_of_freedom_prior"):
+            if getattr(self, prior) is not None:
+                setattr(self, f"{prior}_", getattr(self, prior))
+        if self.degrees_of_freedom_prior is None:
+            self.degrees_of_freedom_prior_ = int(self.degrees_of_freedom_prior_)
+        if self.weight_concentration_prior_type == "dirichlet_process" and isinstance(self.weight_concentration_, np.ndarray):
+            self.weight_concentration_ = tuple(self.weight_concentration_)
+
+
+def _agglomerative(self, X, y, weights, rows):
+    self.n_connected_components_ = 1
+    if not self.compute_distances and self.distance_threshold is None:
+        self.__dict__.pop("distances_", None)
+
+
+def _support(self, X, y, weights, rows):
+    """What the machines of libsvm keep."""
+    if X is None:
+        return
+    self._sparse = sp.issparse(X)
+    self.shape_fit_, self.fit_status_ = X.shape, 0
+    variance = X.multiply(X).mean() - X.mean() ** 2 if self._sparse else X.var()
+    named = {"scale": 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0, "auto": 1.0 / X.shape[1]}
+    self._gamma = named.get(self.gamma, self.gamma) if isinstance(self.gamma, str) else self.gamma
+    self._effective_probability = getattr(self, "probability", False) is True
+    counts = self._found.get("n_support_", np.array([len(self.support_)]))
+    several = hasattr(self, "classes_")
+    self._n_support = np.asarray(counts, dtype=np.int32) if several else np.array([len(self.support_)] * 2, dtype=np.int32)
+    self.support_ = self.support_.astype(np.int32)
+    self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_
+    if several and len(self.classes_) == 2:
+        self._dual_coef_, self._intercept_ = -self.dual_coef_, -self.intercept_
+    self._probA = self._probB = np.empty(0)
+    if several:
+        from sklearn.utils.class_weight import compute_class_weight
+
+        self.class_weight_ = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        pairs = len(self.classes_) * (len(self.classes_) - 1) // 2
+        self.n_iter_ = np.full(pairs, self.n_iter_, dtype=np.int32)
+    self._num_iter = self.n_iter_
+    if self._sparse:
+        self.support_vectors_ = X[self.support_]
+        self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
+
+
+def _kernel_pca(self, X, y, weights, rows):
+    self.gamma_ = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
+    if X is not None:
+        self.X_fit_ = X
+
+
+def _width(self, X, y, weights, rows):
+    self._n_features_out = dict(self._model.outputs())["Transform"]
+    if self._name == "RBFSampler":
+        self._gamma = self.gamma if not isinstance(self.gamma, str) else getattr(self, "_gamma", None)
+
+
+def _scaler(self, X, y, weights, rows):
+    if X is None:
+        self.n_samples_seen_ = self._fit_rows
+    elif self._name == "StandardScaler":
+        per_row = np.ones(X.shape[0]) if weights is None else weights
+        missing = np.isnan(X.data if sp.issparse(X) else X)
+        if missing.any() or weights is not None:
+            if sp.issparse(X):
+                seen = per_row.sum() - np.bincount(X.indices[missing], weights=np.repeat(per_row, np.diff(X.indptr))[missing], minlength=X.shape[1])
+            else:
+                seen = per_row @ ~missing
+            self.n_samples_seen_ = seen[0] if np.ptp(seen) == 0 else seen
+        else:
+            self.n_samples_seen_ = np.float64(X.shape[0])
+        if not self.with_mean and not self.with_std:
+            self.mean_ = self.var_ = None
+        if not self.with_std:
+            self.scale_ = self.var_ = None
+        elif self.with_std and "var_" not in self.__dict__:
+            self.var_ = self.scale_**2
+    else:
+        self.n_samples_seen_ = X.shape[0]
+
+
+def _robust(self, X, y, weights, rows):
+    if not self.with_centering:
+        self.center_ = None
+    if not self.with_scaling:
+        self.scale_ = None
+
+
+def _simple_imputer(self, X, y, weights, rows):
+    self.indicator_ = None
+    self._fit_dtype = self._fill_dtype = np.dtype(np.float64)
+    if self.strategy == "constant":
+        self.statistics_ = self.statistics_.astype(object)
+
+
+def _one_hot(self, X, y, weights, rows):
+    self._infrequent_enabled, self.drop_idx_, self._drop_idx_after_grouping = False, None, None
+    self._n_features_outs = [len(found) for found in self.categories_]
+
+
+def _ordinal(self, X, y, weights, rows):
+    self._infrequent_enabled = False
+    self._missing_indices = {
+        i: len(found) - 1
+        for i, found in enumerate(self.categories_)
+        if len(found) and isinstance(found[-1], float) and found[-1] != found[-1]
+    }
+
+
+def _encodings(self):
+    """An array for each column, or for each column and class where there are several classes."""
+    levels = np.array([len(found) for found in self.categories_])
+    each = len(self.encodings_) // levels.sum()
+    columns = np.split(self.encodings_, np.cumsum(levels * each)[:-1])
+    return [np.ascontiguousarray(row) for column in columns for row in column.reshape(-1, each).T]
+
+
+def _target_encoder(self, X, y, weights, rows):
+    self._infrequent_enabled = False
+    if y is not None:
+        from sklearn.utils.multiclass import type_of_target
+
+        self.encodings_ = _encodings(self)
+        self.target_type_ = type_of_target(y) if self.target_type == "auto" else self.target_type
+        if self.target_type_ != "continuous":
+            self.classes_ = np.unique(y)
+
+
+def _boosting(self, X, y, weights, rows):
+    """What scikit-learn's own predictors need; they are made from the engine's trees."""
+    classes = hasattr(self, "classes_")
+    k = len(self.classes_) if classes and len(self.classes_) > 2 else 1
+    self.n_trees_per_iteration_, self.is_categorical_, self._is_categorical_remapped, self._preprocessor = k, None, None, None
+    self._n_features = self.n_features_in_
+    early = self.early_stopping
+    self.do_early_stopping_ = self._fit_rows > 10_000 if early == "auto" else bool(early)
+    self._use_validation_data = self.validation_fraction is not None
+    self._scorer = None
+    if not self.do_early_stopping_:
+        self.train_score_ = self.validation_score_ = np.zeros(0)
+    if X is not None:
+        self._loss = self._get_loss(sample_weight=weights)
+    if classes:
+        from sklearn.preprocessing import LabelEncoder
+
+        self._label_encoder = LabelEncoder()
+        self._label_encoder.classes_ = self.classes_
+
+
+def _predictors(self):
+    """Boosted trees as scikit-learn's `TreePredictor`."""
+    if "HistGradientBoosting" not in self._name:
+        return None
+    found = self._model.trees()
+    if found is None:
+        return None
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE, X_BITSET_INNER_DTYPE
+    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+    made = []
+    for nodes in found:
+        left, right = nodes["left"], nodes["right"]
+        table = np.zeros(len(left), dtype=PREDICTOR_RECORD_DTYPE)
+        leaf = left < 0
+        table["is_leaf"] = leaf
+        table["value"], table["count"] = nodes["value"], np.round(nodes["weight"])
+        table["feature_idx"] = np.where(leaf, 0, nodes["feature"])
+        table["num_threshold"] = np.where(leaf, 0.0, nodes["threshold"])
+        table["missing_go_to_left"] = nodes["missing_left"]
+        table["left"], table["right"] = np.where(leaf, 0, left), np.where(leaf, 0, right)
+        for at in np.flatnonzero(~leaf):
+            table["depth"][left[at]] = table["depth"][right[at]] = table["depth"][at] + 1
+        bits = np.zeros((0, 8), dtype=X_BITSET_INNER_DTYPE)
+        made.append(TreePredictor(table, bits, bits))
+    k = self.n_trees_per_iteration_
+    return [made[i : i + k] for i in range(0, len(made), k)]
+
+
+def _baseline(self):
+    if "HistGradientBoosting" not in self._name:
+        return None
+    return np.asarray(self._model.baseline(), dtype=float).reshape(1, -1)
+
+
+def _bin_mapper(self):
+    if "HistGradientBoosting" not in self._name:
+        return None
+    from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+
+    mapper = _BinMapper(n_bins=self.max_bins + 1)
+    mapper.is_categorical_ = np.zeros(self.n_features_in_, dtype=np.uint8)
+    mapper.bin_thresholds_ = [np.zeros(0)] * self.n_features_in_
+    return mapper
+
+
+LATER |= {"_predictors": _predictors, "_baseline_prediction": _baseline, "_bin_mapper": _bin_mapper}
+
+
+def _ada_boost(self, X, y, weights, rows):
+    from . import _models
+
+    base = "DecisionTreeClassifier" if hasattr(self, "classes_") else "DecisionTreeRegressor"
+    depth = 1 if hasattr(self, "classes_") else 3
+    self.estimator_ = getattr(_models, base)(max_depth=depth) if self.estimator is None else self.estimator
+    if hasattr(self, "classes_"):
+        self.n_classes_ = len(self.classes_)
+
+
+def _bagging(self, X, y, weights, rows):
+    from . import _models
+
+    base = "DecisionTreeClassifier" if hasattr(self, "classes_") else "DecisionTreeRegressor"
+    self.estimator_ = getattr(_models, base)() if self.estimator is None else self.estimator
+    if hasattr(self, "classes_"):
+        self.n_classes_ = len(self.classes_)
+    if X is not None:
+        self._n_samples = X.shape[0]
+
+
+def _voting(self, X, y, weights, rows):
+    from sklearn.preprocessing import LabelEncoder
+    from sklearn.utils import Bunch
+
+    if hasattr(self, "classes_"):
+        self.le_ = LabelEncoder()
+        self.le_.classes_ = self.classes_
+    self.named_estimators_ = Bunch(**dict(zip([name for name, _ in self.estimators], self.estimators_)))
+
+
+def _stacking(self, X, y, weights, rows):
+    from sklearn.preprocessing import LabelEncoder
+    from sklearn.utils import Bunch
+
+    from . import _models
+
+    members = self._model.members()
+    last = members[-1][0]
+    each = 1
+    if hasattr(self, "classes_"):
+        self._label_encoder = LabelEncoder()
+        self._label_encoder.classes_ = self.classes_
+        each = 1 if len(self.classes_) == 2 else len(self.classes_)
+    self.stack_method_ = ["predict_proba" if hasattr(self, "classes_") else "predict"] * len(self.estimators)
+    self._n_feature_outs = [each] * len(self.estimators)
+    inputs = each * len(self.estimators) + (self.n_features_in_ if self.passthrough else 0)
+    self.final_estimator_ = _member(getattr(_models, last.name)(), last, self, inputs)
+    self.named_estimators_ = Bunch(**dict(zip([name for name, _ in self.estimators], self.estimators_)))
+
+
+def _polynomial(self, X, y, weights, rows):
+    degree = self.degree
+    self._min_degree, self._max_degree = (0, degree) if not isinstance(degree, (tuple, list)) else degree
+    self.n_output_features_ = self._n_out_full = dict(self._model.outputs())["Transform"]
+    self.n_output_features_ = int(self.n_output_features_)
+
+
+def _splines(self, X, y, weights, rows):
+    from scipy.interpolate import BSpline
+
+    width = dict(self._model.outputs())["Transform"]
+    self.n_features_out_ = width
+    if "knots_" in self.__dict__:
+        each = self.knots_.reshape(self.n_features_in_, -1)
+        count = each.shape[1] - self.degree - 1
+        extrapolate = self.extrapolation in ("periodic", "continue")
+        self.bsplines_ = [
+            BSpline.construct_fast(knots, np.eye(count), self.degree, extrapolate=extrapolate) for knots in each
+        ]
+
+
+def _bins(self, X, y, weights, rows):
+    if isinstance(self.bin_edges_, np.ndarray) and self.bin_edges_.dtype != object:
+        edges = np.split(self.bin_edges_, np.cumsum(np.asarray(self.n_bins_) + 1)[:-1])
+        self.bin_edges_ = np.empty(len(edges), dtype=object)
+        self.bin_edges_[:] = edges
+    if self.encode != "ordinal":
+        from sklearn.preprocessing import OneHotEncoder
+
+        places = [np.arange(count) for count in self.n_bins_]
+        self._encoder = OneHotEncoder(categories=places, sparse_output=self.encode == "onehot", dtype=np.float64)
+        self._encoder.fit(np.zeros((1, len(places))))
+
+
+def _support_mask(self, X, y, weights, rows):
+    if "support_" in self.__dict__:
+        self.support_ = np.asarray(self.support_).astype(bool)
+    if self._name == "RFE":
+        self.n_features_ = np.int64(self.support_.sum())
+    if X is None:
+        return
+    if self._name == "VarianceThreshold" and self.threshold == 0:
+        # The spread is exactly 0 where rounding leaves the variance a little above.
+        spread = (X.max(axis=0) - X.min(axis=0)).toarray().ravel() if sp.issparse(X) else np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+        self.variances_ = np.nanmin([self.variances_, spread], axis=0)
+    if self._name == "SelectKBest":
+        from scipy import stats
+
+        name, n = getattr(self.score_func, "__name__", self.score_func), X.shape[0]
+        k = len(np.unique(y))
+        tails = {
+            "f_classif": lambda scores: stats.f.sf(scores, k - 1, n - k),
+            "f_regression": lambda scores: stats.f.sf(scores, 1, n - 2),
+            "chi2": lambda scores: stats.chi2.sf(scores, k - 1),
+        }
+        self.pvalues_ = tails[name](self.scores_) if name in tails else None
+
+
+def _knn_imputer(self, X, y, weights, rows):
+    self.indicator_ = None
+    if X is not None:
+        self._fit_X, self._mask_fit_X = X, np.isnan(X)
+        self._valid_mask = ~np.all(self._mask_fit_X, axis=0)
+
+
+def _huber(self, X, y, weights, rows):
+    if "outliers_" in self.__dict__:
+        self.outliers_ = np.asarray(self.outliers_).astype(bool)
+
+
+def _networks(self, X, y, weights, rows):
+    from sklearn.preprocessing import LabelBinarizer
+
+    self.loss_curve_ = list(self.loss_curve_)
+    self.validation_scores_ = self.__dict__.get("validation_scores_")
+    if self.early_stopping and self.validation_scores_ is not None:
+        self.validation_scores_, self.best_loss_ = list(self.validation_scores_), None
+    else:
+        self.validation_scores_ = None
+    self.best_validation_score_ = self.__dict__.get("best_validation_score_")
+    self._no_improvement_count = 0
+    if hasattr(self, "classes_"):
+        self._label_binarizer = LabelBinarizer()
+        if y is not None:
+            self._label_binarizer.fit(y)
+
+
+FAMILIES = {
+    "AdaBoostClassifier": _ada_boost,
+    "AdaBoostRegressor": _ada_boost,
+    "AgglomerativeClustering": _agglomerative,
+    "BaggingClassifier": _bagging,
+    "BaggingRegressor": _bagging,
+    "BayesianGaussianMixture": _mixture,
+    "BayesianRidge": _bayesian_ridge,
+    "CategoricalNB": _categorical,
+    "DecisionTreeClassifier": _decision_tree,
+    "DecisionTreeRegressor": _decision_tree,
+    "ElasticNet": _net,
+    "ElasticNetCV": _net,
+    "ExtraTreesClassifier": _forest,
+    "ExtraTreesRegressor": _forest,
+    "GammaRegressor": _glm,
+    "GaussianMixture": _mixture,
+    "HistGradientBoostingClassifier": _boosting,
+    "HistGradientBoostingRegressor": _boosting,
+    "HuberRegressor": _huber,
+    "IncrementalPCA": _incremental_pca,
+    "KBinsDiscretizer": _bins,
+    "KMeans": _k_means,
+    "KNNImputer": _knn_imputer,
+    "KNeighborsClassifier": _neighbours,
+    "KNeighborsRegressor": _neighbours,
+    "KernelPCA": _kernel_pca,
+    "Lasso": _net,
+    "LassoCV": _net,
+    "LinearDiscriminantAnalysis": _discriminant,
+    "LinearRegression": _least_squares,
+    "LinearSVC": _linear_svc,
+    "LinearSVR": _linear_svr,
+    "LogisticRegression": _logistic,
+    "MLPClassifier": _networks,
+    "MLPRegressor": _networks,
+    "MaxAbsScaler": _scaler,
+    "MinMaxScaler": _scaler,
+    "MiniBatchKMeans": _k_means,
+    "NearestNeighbors": _neighbours,
+    "NuSVC": _support,
+    "NuSVR": _support,
+    "Nystroem": _width,
+    "OneClassSVM": _one_class,
+    "OneHotEncoder": _one_hot,
+    "OrdinalEncoder": _ordinal,
+    "PCA": _pca,
+    "PoissonRegressor": _glm,
+    "PolynomialFeatures": _polynomial,
+    "QuadraticDiscriminantAnalysis": _quadratic,
+    "RBFSampler": _width,
+    "RFE": _support_mask,
+    "RadiusNeighborsClassifier": _neighbours,
+    "RadiusNeighborsRegressor": _neighbours,
+    "RandomForestClassifier": _forest,
+    "RandomForestRegressor": _forest,
+    "Ridge": _ridge,
+    "RobustScaler": _robust,
+    "SVC": _support,
+    "SVR": _support,
+    "SelectFromModel": _support_mask,
+    "SelectKBest": _support_mask,
+    "SimpleImputer": _simple_imputer,
+    "SplineTransformer": _splines,
+    "StackingClassifier": _stacking,
+    "StackingRegressor": _stacking,
+    "StandardScaler": _scaler,
+    "TargetEncoder": _target_encoder,
+    "TweedieRegressor": _glm,
+    "VarianceThreshold": _support_mask,
+    "VotingClassifier": _voting,
+    "VotingRegressor": _voting,
+}
