@@ -749,7 +749,7 @@ pub fn solve(
         let problem = Quadratic { gram: &gram, linear: &inner, l1: &vec![l1; set.len()], l2, positive };
         let mut part: Vec<f64> = set.iter().map(|&j| w[j]).collect();
         let enough = (tighten * bound.tolerance.min(bound.gap) * 0.1).max(yy * 1e-18);
-        problem.descend(&mut part, enough, 20_000);
+        problem.descend(&mut part, enough, 2000);
         set.iter().zip(&part).for_each(|(&j, &value)| w[j] = value);
         set_size *= 2;
     }

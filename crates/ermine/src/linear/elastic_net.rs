@@ -23,7 +23,7 @@ params! {
         l1_ratio: f64 = 0.5, between(0.0, 1.0), linear(0.0, 1.0);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Stop when the duality gap, relative to the variance of the target, is below this.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
         /// Maximum number of working sets.
         max_iter: usize = 1000, at_least(1.0);

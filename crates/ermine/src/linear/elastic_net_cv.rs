@@ -26,7 +26,7 @@ params! {
         fit_intercept: bool = true;
         /// Maximum number of working sets for each strength.
         max_iter: usize = 1000, at_least(1.0);
-        /// Stop when the duality gap, relative to the variance of the target, is below this.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
         /// Number of cross-validation folds.
         cv: usize = 5, at_least(2.0);

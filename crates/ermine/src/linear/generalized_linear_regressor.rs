@@ -71,7 +71,7 @@ params! {
         offset: Option<usize> = None, at_least(0.0);
         /// Index of the exposure column, whose logarithm is added to the linear score.
         exposure: Option<usize> = None, at_least(0.0);
-        /// Stop when no component of the gradient of the objective exceeds this.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
         /// Maximum number of iterations.
         max_iter: usize = 100, at_least(1.0);

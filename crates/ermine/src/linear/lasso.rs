@@ -21,7 +21,7 @@ params! {
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e2);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Stop when the duality gap, relative to the variance of the target, is below this.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
         /// Maximum number of working sets.
         max_iter: usize = 1000, at_least(1.0);

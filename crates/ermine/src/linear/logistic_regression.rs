@@ -215,7 +215,7 @@ impl Problem<'_> {
             smooth.evaluate(&vec![0.0; start.len()], &mut vec![0.0; start.len()])?;
         }
         let met = |w: &[f64], value: f64, v: &[f64]| match l1 + l2 > 0.0 {
-            true => self.bound(&smooth, w, value).holds(),
+            true => largest(v) <= self.params.tol && self.bound(&smooth, w, value).holds(),
             false => largest(v) <= self.params.tol,
         };
         let options = Options { max_iter: self.params.max_iter, met: &met, metric: &metric, step: &step };

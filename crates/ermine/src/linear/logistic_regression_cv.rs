@@ -33,7 +33,7 @@ params! {
         fit_intercept: bool = true;
         /// Number of cross-validation folds.
         cv: usize = 5, at_least(2.0);
-        /// Stop when no component of the gradient of the mean objective exceeds this.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
         /// Maximum number of iterations of each fit.
         max_iter: usize = 300, at_least(1.0);

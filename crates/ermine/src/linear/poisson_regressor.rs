@@ -21,7 +21,7 @@ params! {
         alpha: f64 = 1.0, at_least(0.0), log(1e-4, 1e4);
         /// Whether to fit an intercept, which is not penalised.
         fit_intercept: bool = true;
-        /// Stop when no component of the gradient of the objective exceeds this.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
         /// Maximum number of iterations.
         max_iter: usize = 100, at_least(1.0);

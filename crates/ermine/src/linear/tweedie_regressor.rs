@@ -33,7 +33,7 @@ params! {
         fit_intercept: bool = true;
         /// Link function; auto is identity for power <= 0, otherwise log.
         link: TweedieLink = TweedieLink::Auto;
-        /// Stop when no component of the gradient of the objective exceeds this.
+        /// Stop when the objective is proven to be this close to its optimum, relative to it.
         tol: f64 = 1e-6, above(0.0);
         /// Maximum number of iterations.
         max_iter: usize = 100, at_least(1.0);
