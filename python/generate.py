@@ -142,7 +142,9 @@ class Model:
                 "int | numpy.random.RandomState | None",
                 "Random seed. An integer makes the result reproducible, on any number of threads.",
             )
-        self.partial = hasattr(peer, "partial_fit") if peer else self.info["resume"]
+        # What is there under a condition of scikit-learn's alone stays its own.
+        plain = inspect.isfunction(inspect.getattr_static(peer, "partial_fit", None))
+        self.partial = (plain or self.info["resume"] and hasattr(peer, "partial_fit")) if peer else self.info["resume"]
         self.extra["n_jobs"] = ("None", "int | None", "Number of threads; None and -1 use all cores.")
         self.extra = {name: value for name, value in self.extra.items() if name not in declared}
         #: Parameters of scikit-learn's class, in its order: name -> (default as source, positional)
@@ -216,7 +218,7 @@ class Model:
             }
         if not self.peer and method == "partial_fit" and self.task == "Classification":
             found["classes"] = "None"
-        if self.info["weights"] and (not self.peer or method == "fit"):
+        if self.info["weights"] and (not self.peer or method == "fit" and not self.keyword_arguments(method)):
             found.setdefault("sample_weight", "None")
         return found
 

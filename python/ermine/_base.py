@@ -162,9 +162,8 @@ class Estimator:
         return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method=method, **more)
 
     def _fit_in_peer(self, X, y, sample_weight=None, *, why, refused=None, method="fit", **more):
-        if sample_weight is not None and "sample_weight" not in inspect.signature(getattr(self._peer, method)).parameters:
-            if method == "fit" or "sample_weight" not in inspect.signature(self._peer.fit).parameters:
-                raise ValueError(why)  # weights are the engine's alone
+        if sample_weight is not None and not self._peer_weighs(method):
+            raise ValueError(why)  # weights are the engine's alone
         going_on = method == "partial_fit" or getattr(self, "warm_start", False)
         before = self._leave_engine() if going_on else self._forget()
         self._in_peer = True
@@ -182,6 +181,11 @@ class Estimator:
         self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
         FITS[type(self).__name__, "scikit-learn", why] += 1
         return found
+
+    def _peer_weighs(self, method):
+        """Whether scikit-learn's method takes weights, by name or among others."""
+        taken = inspect.signature(getattr(self._peer, "fit" if method == "fit_transform" else method)).parameters.values()
+        return any(parameter.name == "sample_weight" or parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
 
     def _call_peer(self, method, X, y, sample_weight, more):
         given = {name: value for name, value in more.items() if value is not None}

@@ -6850,9 +6850,9 @@ class VotingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.VotingCla
             random_state=random_state,
         )
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y, **params):
         """Fit to rows and their target."""
-        return self._fit_either(X, y, sample_weight=sample_weight, **params)
+        return self._fit_either(X, y, **params)
 
 
 class VotingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.VotingRegressor):
@@ -6915,9 +6915,9 @@ class VotingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.VotingRegre
             random_state=random_state,
         )
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y, **params):
         """Fit to rows and their target."""
-        return self._fit_either(X, y, sample_weight=sample_weight, **params)
+        return self._fit_either(X, y, **params)
 
 
 class StackingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.StackingClassifier):
@@ -6993,9 +6993,9 @@ class StackingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.Stackin
             random_state=random_state,
         )
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y, **params):
         """Fit to rows and their target."""
-        return self._fit_either(X, y, sample_weight=sample_weight, **params)
+        return self._fit_either(X, y, **params)
 
 
 class StackingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.StackingRegressor):
@@ -7066,9 +7066,9 @@ class StackingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.StackingR
             random_state=random_state,
         )
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y, **params):
         """Fit to rows and their target."""
-        return self._fit_either(X, y, sample_weight=sample_weight, **params)
+        return self._fit_either(X, y, **params)
 
 
 class TargetEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.preprocessing.TargetEncoder):
@@ -7819,13 +7819,9 @@ class SelectFromModel(_base.Width, _base.Transforms, _base.Transformer, sklearn.
             n_jobs=n_jobs,
         )
 
-    def fit(self, X, y=None, sample_weight=None, **params):
+    def fit(self, X, y=None, **params):
         """Fit to rows and their target."""
-        return self._fit_either(X, y, sample_weight=sample_weight, **params)
-
-    def partial_fit(self, X, y=None, **params):
-        """Go on from what was learnt so far with more rows."""
-        return self._go_on_in_peer(X, y, **params)
+        return self._fit_either(X, y, **params)
 
 
 class RFE(_base.Transforms, _base.Transformer, sklearn.feature_selection.RFE):
@@ -7897,6 +7893,6 @@ class RFE(_base.Transforms, _base.Transformer, sklearn.feature_selection.RFE):
             n_jobs=n_jobs,
         )
 
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X, y, **params):
         """Fit to rows and their target."""
-        return self._fit_either(X, y, sample_weight=sample_weight, **params)
+        return self._fit_either(X, y, **params)
