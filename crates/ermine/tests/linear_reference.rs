@@ -447,7 +447,7 @@ fn perceptron_keeps_novikoffs_promise_and_goes_on() {
     }
     let data = Data::new(X::dense(&x, 2).unwrap()).classes(&codes, 2).unwrap();
     let fit = Perceptron { tol: None, ..Default::default() }.fit(&data, &ctx()).unwrap();
-    assert_eq!(fit.log.stop(), Stop::Converged);
+    assert!(fit.log.converged(), "{}", fit.log);
     assert_eq!(*fit.log.objective.last().unwrap(), 0.0);
     assert!(fit.log.notes[0].starts_with("separated"), "{:?}", fit.log.notes);
     let once = Perceptron { max_iter: 1, tol: None, shuffle: false, ..Default::default() };

@@ -43,7 +43,7 @@ pub struct Solution {
     pub violation: f64,
     /// How far the objective can be from its optimum.
     pub bound: Bound,
-    /// Of the machine, which is minimised, after each round: the dual that is solved here plus the gap.
+    /// The dual objective, which is minimised, after each round.
     pub path: Vec<f64>,
     /// What ended it, if not the bound.
     pub halt: Halt,
@@ -101,7 +101,7 @@ pub fn solve(
             let end = if slope > 0.0 { lo[v] } else { hi[v] };
             gap += if slope == 0.0 { 0.0 } else { slope * (b[v] - end) };
         }
-        path.push(if gap.is_finite() { gap - value } else { -value });
+        path.push(value);
         // The sums have terms as large as the multipliers.
         let magnitude: f64 = (0..n).map(|v| (b[v] * h[v]).abs()).sum();
         bound = Bound::new(gap, tolerance, gap - value, magnitude);

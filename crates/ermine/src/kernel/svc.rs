@@ -151,7 +151,6 @@ impl SVC {
         let dual = solution.b.iter().map(|b| b.abs()).sum::<f64>() - 0.5 * norm2;
         let primal = if margin > 0.0 { 0.5 * norm2 / (margin * margin) } else { f64::INFINITY };
         solution.bound = Bound::new(primal - dual, self.tol, primal, primal);
-        solution.path = vec![primal];
         Ok(machine)
     }
 }
