@@ -150,7 +150,7 @@ RE_EXPORTED = (
 
 
 class LinearRegression(_base.Regressor, sklearn.linear_model.LinearRegression):
-    """Ordinary least squares, by the cheapest safe path: normal equations while they are well conditioned, an orthogonal factorisation when they are not, the solution of least norm when columns depend on each other.
+    """Ordinary least squares by the cheapest safe method: normal equations if they are well conditioned, an orthogonal factorisation if they are not, the minimum-norm solution if columns are redundant.
 
     Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2``
 
@@ -159,11 +159,11 @@ class LinearRegression(_base.Regressor, sklearn.linear_model.LinearRegression):
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     positive : bool, default=False
-        Whether coefficients must be zero or more.
+        Whether coefficients are constrained to be non-negative.
     copy_X, tol : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -215,22 +215,22 @@ class LinearRegression(_base.Regressor, sklearn.linear_model.LinearRegression):
 
 
 class Ridge(_base.Regressor, sklearn.linear_model.Ridge):
-    """Linear least squares with an L2 penalty, which keeps coefficients small and stable where columns are correlated.
+    """Least squares with an L2 penalty, which keeps coefficients small and stable when columns are correlated.
 
     Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Strength of the penalty; 0 is ordinary least squares.
+    alpha : a number >= 0, default=1.0
+        Regularisation strength; 0 is ordinary least squares.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     positive : bool, default=False
-        Whether coefficients must be zero or more.
+        Whether coefficients are constrained to be non-negative.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy_X, max_iter, tol, solver, random_state : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -290,22 +290,22 @@ class Ridge(_base.Regressor, sklearn.linear_model.Ridge):
 
 
 class RidgeCV(_base.Regressor, sklearn.linear_model.RidgeCV):
-    """Ridge whose strength is the one with the least error on held-out rows; leaving out one at a time has a closed form.
+    """Ridge regression with the strength chosen by cross-validation; leave-one-out, the default, has a closed form.
 
     Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2, alpha by the error on held-out rows``
 
     Parameters
     ----------
-    alphas : a list, each a number above 0, default=(0.1, 1.0, 10.0)
-        Strengths to try.
+    alphas : a list of numbers > 0, default=(0.1, 1.0, 10.0)
+        Regularisation strengths to try.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    cv : None or an integer of at least 2, default=None
-        Folds; none leaves out one row at a time.
+    cv : None or an integer >= 2, default=None
+        Number of cross-validation folds; none for leave-one-out.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     scoring, gcv_mode, store_cv_results, alpha_per_target : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -364,37 +364,37 @@ class RidgeCV(_base.Regressor, sklearn.linear_model.RidgeCV):
 
 
 class BayesianRidge(_base.Deviations, _base.Regressor, sklearn.linear_model.BayesianRidge):
-    """Ridge whose strength and noise level follow from the data by their marginal likelihood; predicts with a deviation.
+    """Ridge regression whose penalty and noise level maximise the marginal likelihood; predicts with a standard deviation.
 
     Objective: ``max_{alpha,lambda} p(y | X, alpha, lambda), then w = argmin alpha ||y - Xw - b||^2 + lambda
     ||w||^2``
 
     Parameters
     ----------
-    max_iter : an integer of at least 1, default=300
-        Most steps.
-    tol : a number above 0, default=0.001
-        Stop when the coefficients change by less in sum.
-    alpha_1 : a number of at least 0, default=1e-06
-        Shape of the Gamma prior of the noise precision.
-    alpha_2 : a number of at least 0, default=1e-06
-        Rate of the Gamma prior of the noise precision.
-    lambda_1 : a number of at least 0, default=1e-06
-        Shape of the Gamma prior of the precision of the coefficients.
-    lambda_2 : a number of at least 0, default=1e-06
-        Rate of the Gamma prior of the precision of the coefficients.
-    alpha_init : None or a number above 0, default=None
-        First noise precision; none is one over the variance of the target.
-    lambda_init : None or a number above 0, default=None
-        First precision of the coefficients; none is 1.
+    max_iter : an integer >= 1, default=300
+        Maximum number of iterations.
+    tol : a number > 0, default=0.001
+        Stop when the coefficients change by less than this in total.
+    alpha_1 : a number >= 0, default=1e-06
+        Shape of the gamma prior on the noise precision.
+    alpha_2 : a number >= 0, default=1e-06
+        Rate of the gamma prior on the noise precision.
+    lambda_1 : a number >= 0, default=1e-06
+        Shape of the gamma prior on the precision of the coefficients.
+    lambda_2 : a number >= 0, default=1e-06
+        Rate of the gamma prior on the precision of the coefficients.
+    alpha_init : None or a number > 0, default=None
+        Initial noise precision; none is 1 / variance of the target.
+    lambda_init : None or a number > 0, default=None
+        Initial precision of the coefficients; none is 1.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy_X, verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     compute_score : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -466,28 +466,28 @@ class BayesianRidge(_base.Deviations, _base.Regressor, sklearn.linear_model.Baye
 
 
 class HuberRegressor(_base.Regressor, sklearn.linear_model.HuberRegressor):
-    """Linear regression in which rows far from the line count linearly, so that outliers in the target do not decide it.
+    """Linear regression that is robust to outliers in the target: large residuals count linearly instead of squared.
 
     Objective: ``min_{w,b,s} sum_i s + H((y_i - w.x_i - b) / s) s + alpha ||w||^2``
 
     Parameters
     ----------
-    epsilon : a number of at least 1, default=1.35
+    epsilon : a number >= 1, default=1.35
         Residuals above this many times the scale are outliers.
-    max_iter : an integer of at least 1, default=100
-        Most Newton steps.
-    alpha : a number of at least 0, default=0.0001
+    max_iter : an integer >= 1, default=100
+        Maximum number of Newton steps.
+    alpha : a number >= 0, default=0.0001
         Strength of the L2 penalty.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    tol : a number above 0, default=1e-05
-        Stop when no component of the gradient of the mean objective is larger.
-    delta : None or a number above 0, default=None
-        Fixed residual above which a row counts linearly, in units of the target; none estimates the scale.
+    tol : a number > 0, default=1e-05
+        Stop when the objective is proven to be this close to its optimum, relative to it.
+    delta : None or a number > 0, default=None
+        Fixed residual above which a row counts linearly, in units of the target; none to estimate the scale.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -544,28 +544,28 @@ class HuberRegressor(_base.Regressor, sklearn.linear_model.HuberRegressor):
 
 
 class Lasso(_base.Regressor, sklearn.linear_model.Lasso):
-    """Least squares with an L1 penalty, which chooses columns by setting the other coefficients to zero.
+    """Least squares with an L1 penalty, which selects columns by setting coefficients to zero.
 
     Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Strength of the penalty.
+    alpha : a number >= 0, default=1.0
+        Regularisation strength.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    max_iter : an integer of at least 1, default=1000
-        Most working sets.
-    tol : a number above 0, default=0.0001
-        Stop when the duality gap is below this share of the variance of the target.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of working sets.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
     positive : bool, default=False
-        Whether coefficients must not be negative.
+        Whether coefficients are constrained to be non-negative.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     precompute, copy_X, random_state, selection : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -629,30 +629,30 @@ class Lasso(_base.Regressor, sklearn.linear_model.Lasso):
 
 
 class ElasticNet(_base.Regressor, sklearn.linear_model.ElasticNet):
-    """Least squares with a mix of the L1 penalty, which chooses columns, and the L2 penalty, which steadies them.
+    """Least squares with a mix of L1 penalty, which selects columns, and L2 penalty, which stabilises them.
 
     Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Strength of the penalty.
-    l1_ratio : a number of at least 0 and at most 1, default=0.5
-        Share of the L1 penalty.
+    alpha : a number >= 0, default=1.0
+        Regularisation strength.
+    l1_ratio : a number in [0, 1], default=0.5
+        Weight of the L1 penalty: 0 is pure L2, 1 is pure L1.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    max_iter : an integer of at least 1, default=1000
-        Most working sets.
-    tol : a number above 0, default=0.0001
-        Stop when the duality gap is below this share of the variance of the target.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of working sets.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
     positive : bool, default=False
-        Whether coefficients must not be negative.
+        Whether coefficients are constrained to be non-negative.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     precompute, copy_X, random_state, selection : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -718,30 +718,30 @@ class ElasticNet(_base.Regressor, sklearn.linear_model.ElasticNet):
 
 
 class LassoCV(_base.Regressor, sklearn.linear_model.LassoCV):
-    """Lasso whose strength is chosen by cross-validation along the whole regularisation path.
+    """Lasso with regularisation strength chosen by cross-validation along the regularisation path.
 
     Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1, alpha by cross-validation``
 
     Parameters
     ----------
-    eps : a number above 0 and below 1, default=0.001
-        Last strength over the first, when they are counted.
-    alphas : an integer of at least 1 or a list, each a number of at least 0, default=100
-        How many strengths to try, or which.
+    eps : a number in (0, 1), default=0.001
+        Smallest strength divided by the largest, if `alphas` is a number.
+    alphas : an integer >= 1 or a list of numbers >= 0, default=100
+        Number of strengths to try, or the strengths themselves.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    max_iter : an integer of at least 1, default=1000
-        Most working sets for each strength.
-    tol : a number above 0, default=0.0001
-        Stop when the duality gap is below this share of the variance of the target.
-    cv : an integer of at least 2, default=None
-        Folds.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of working sets for each strength.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
+    cv : an integer >= 2, default=None
+        Number of cross-validation folds.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     positive : bool, default=False
-        Whether coefficients must not be negative.
+        Whether coefficients are constrained to be non-negative.
     precompute, copy_X, verbose, random_state, selection : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -813,33 +813,33 @@ class LassoCV(_base.Regressor, sklearn.linear_model.LassoCV):
 
 
 class ElasticNetCV(_base.Regressor, sklearn.linear_model.ElasticNetCV):
-    """Elastic net whose strength and share of L1 are chosen by cross-validation.
+    """Elastic net with regularisation strength and L1 ratio chosen by cross-validation.
 
     Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2, alpha and r
     by cross-validation``
 
     Parameters
     ----------
-    l1_ratio : a list, each a number above 0 and at most 1, default=0.5
-        Shares of the L1 penalty to try.
-    eps : a number above 0 and below 1, default=0.001
-        Last strength over the first, when they are counted.
-    alphas : an integer of at least 1 or a list, each a number of at least 0, default=100
-        How many strengths to try, or which.
+    l1_ratio : a list of numbers in (0, 1], default=0.5
+        L1 ratios to try.
+    eps : a number in (0, 1), default=0.001
+        Smallest strength divided by the largest, if `alphas` is a number.
+    alphas : an integer >= 1 or a list of numbers >= 0, default=100
+        Number of strengths to try, or the strengths themselves.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    max_iter : an integer of at least 1, default=1000
-        Most working sets for each strength.
-    tol : a number above 0, default=0.0001
-        Stop when the duality gap is below this share of the variance of the target.
-    cv : an integer of at least 2, default=None
-        Folds.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of working sets for each strength.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
+    cv : an integer >= 2, default=None
+        Number of cross-validation folds.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     positive : bool, default=False
-        Whether coefficients must not be negative.
+        Whether coefficients are constrained to be non-negative.
     precompute, copy_X, verbose, random_state, selection : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -913,31 +913,31 @@ class ElasticNetCV(_base.Regressor, sklearn.linear_model.ElasticNetCV):
 
 
 class LogisticRegression(_base.Logistic, _base.Classifier, sklearn.linear_model.LogisticRegression):
-    """Classifies by linear scores whose probabilities are fitted by maximum likelihood, with an L2, L1 or mixed penalty.
+    """Linear classification with probabilities, fitted by maximum likelihood with an L2, L1 or mixed penalty.
 
     Objective: ``min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1, s = W x + b``
 
     Parameters
     ----------
-    C : a number above 0, default=1.0
-        Inverse strength of the penalty; infinity for none.
-    l1_ratio : a number of at least 0 and at most 1, default=0.0
-        Share of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
-    tol : a number above 0, default=0.0001
-        Stop when no component of the gradient of the mean objective is larger.
+    C : a number > 0, default=1.0
+        Inverse regularisation strength; infinity for no penalty.
+    l1_ratio : a number in [0, 1], default=0.0
+        Weight of the L1 penalty: 0 is pure L2, 1 is pure L1, which sets coefficients to zero.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
     fit_intercept : bool, default=True
         Whether to fit intercepts, which are not penalised.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
-    max_iter : an integer of at least 1, default=100
-        Most iterations.
+    max_iter : an integer >= 1, default=100
+        Maximum number of iterations.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     dual, intercept_scaling, random_state, solver, verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     penalty, warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -1008,34 +1008,34 @@ class LogisticRegression(_base.Logistic, _base.Classifier, sklearn.linear_model.
 
 
 class LogisticRegressionCV(_base.Logistic, _base.Classifier, sklearn.linear_model.LogisticRegressionCV):
-    """Logistic regression whose penalty is chosen by the accuracy on held-out folds.
+    """Logistic regression with the penalty chosen by cross-validated accuracy.
 
     Objective: ``min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1, C and r by cross-
     validation``
 
     Parameters
     ----------
-    Cs : an integer of at least 1 or a list, each a number of at least 0, default=10
-        How many inverse strengths to try between 1e-4 and 1e4, or which.
-    l1_ratios : a list, each a number of at least 0 and at most 1, default='warn'
-        Shares of the L1 penalty to try.
+    Cs : an integer >= 1 or a list of numbers >= 0, default=10
+        Number of values of C to try between 1e-4 and 1e4, or the values themselves.
+    l1_ratios : a list of numbers in [0, 1], default='warn'
+        L1 ratios to try.
     fit_intercept : bool, default=True
         Whether to fit intercepts, which are not penalised.
-    cv : an integer of at least 2, default=None
-        Folds.
-    tol : a number above 0, default=0.0001
-        Stop when no component of the gradient of the mean objective is larger.
-    max_iter : an integer of at least 1, default=100
-        Most iterations of each fit.
+    cv : an integer >= 2, default=None
+        Number of cross-validation folds.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
+    max_iter : an integer >= 1, default=100
+        Maximum number of iterations of each fit.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     dual, solver, verbose, intercept_scaling, random_state : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     penalty, scoring, refit, use_legacy_attributes : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -1114,26 +1114,26 @@ class LogisticRegressionCV(_base.Logistic, _base.Classifier, sklearn.linear_mode
 
 
 class PoissonRegressor(_base.Regressor, sklearn.linear_model.PoissonRegressor):
-    """Counts and rates: fits ln(mean) as a linear function of the columns, by maximum likelihood with an L2 penalty.
+    """Poisson regression for counts and rates: log link, maximum likelihood with an L2 penalty.
 
     Objective: ``min_{w,b} mean_i exp(s_i) - y_i s_i + alpha/2 ||w||^2, s = w.x + b``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Strength of the L2 penalty; 0 for none.
+    alpha : a number >= 0, default=1.0
+        Strength of the L2 penalty; 0 for no penalty.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    max_iter : an integer of at least 1, default=100
-        Most iterations.
-    tol : a number above 0, default=0.0001
-        Stop when no component of the gradient of the objective is larger.
+    max_iter : an integer >= 1, default=100
+        Maximum number of iterations.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     solver, verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -1191,26 +1191,26 @@ class PoissonRegressor(_base.Regressor, sklearn.linear_model.PoissonRegressor):
 
 
 class GammaRegressor(_base.Regressor, sklearn.linear_model.GammaRegressor):
-    """Positive amounts whose spread grows with their mean (costs, durations): fits ln(mean), with an L2 penalty.
+    """Gamma regression for positive amounts whose spread grows with their mean (costs, durations): log link, L2 penalty.
 
     Objective: ``min_{w,b} mean_i s_i + y_i exp(-s_i) + alpha/2 ||w||^2, s = w.x + b``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Strength of the L2 penalty; 0 for none.
+    alpha : a number >= 0, default=1.0
+        Strength of the L2 penalty; 0 for no penalty.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    max_iter : an integer of at least 1, default=100
-        Most iterations.
-    tol : a number above 0, default=0.0001
-        Stop when no component of the gradient of the objective is larger.
+    max_iter : an integer >= 1, default=100
+        Maximum number of iterations.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     solver, verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -1268,30 +1268,30 @@ class GammaRegressor(_base.Regressor, sklearn.linear_model.GammaRegressor):
 
 
 class TweedieRegressor(_base.Regressor, sklearn.linear_model.TweedieRegressor):
-    """Amounts whose variance is a power of their mean, with exact zeros for powers between 1 and 2.
+    """Regression for amounts whose variance is a power of their mean; powers between 1 and 2 allow exact zeros.
 
     Objective: ``min_{w,b} mean_i deviance_p(y_i, mean_i) / 2 + alpha/2 ||w||^2, link(mean) = w.x + b``
 
     Parameters
     ----------
     power : a number, default=0.0
-        The variance is mean^power; nothing between 0 and 1 exists.
-    alpha : a number of at least 0, default=1.0
-        Strength of the L2 penalty; 0 for none.
+        The variance is mean^power; powers between 0 and 1 do not exist.
+    alpha : a number >= 0, default=1.0
+        Strength of the L2 penalty; 0 for no penalty.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
     link : auto | identity | log, default='auto'
-        Link between mean and score; auto is identity up to power 0, else log.
-    max_iter : an integer of at least 1, default=100
-        Most iterations.
-    tol : a number above 0, default=0.0001
-        Stop when no component of the gradient of the objective is larger.
+        Link function; auto is identity for power <= 0, otherwise log.
+    max_iter : an integer >= 1, default=100
+        Maximum number of iterations.
+    tol : a number > 0, default=0.0001
+        Stop when the objective is proven to be this close to its optimum, relative to it.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     solver, verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -1353,7 +1353,7 @@ class TweedieRegressor(_base.Regressor, sklearn.linear_model.TweedieRegressor):
 
 
 class GeneralizedLinearRegressor(_base.Regressor, sklearn.base.RegressorMixin, sklearn.base.BaseEstimator):
-    """A generalised linear model with any family and link, offset or exposure, and an L2, L1 or mixed penalty.
+    """Generalised linear model with a choice of family and link, offset or exposure, and L2, L1 or mixed penalty.
 
     Objective: ``min_{w,b} mean_i deviance(y_i, mean_i) / 2 + alpha ((1 - r)/2 ||w||^2 + r ||w||_1), link(mean) =
     w.x + b + offset``
@@ -1363,27 +1363,27 @@ class GeneralizedLinearRegressor(_base.Regressor, sklearn.base.RegressorMixin, s
     family : normal | binomial | poisson | gamma | inverse_gaussian | tweedie | negative_binomial, default='normal'
         Distribution of the target.
     link : auto | identity | log | logit | probit | cloglog | inverse | sqrt, default='auto'
-        Link between mean and score; auto takes the usual one of the family.
+        Link function; auto is the usual one of the family.
     power : a number, default=1.5
-        Power of the variance function, for the Tweedie family.
-    theta : a number above 0, default=1.0
-        Variance is mean + theta mean^2, for the negative binomial family.
-    alpha : a number of at least 0, default=0.0
-        Strength of the penalty; 0 is maximum likelihood.
-    l1_ratio : a number of at least 0 and at most 1, default=0.0
-        Share of the L1 penalty.
+        Power of the variance function, for the tweedie family.
+    theta : a number > 0, default=1.0
+        Dispersion of the negative binomial family: the variance is mean + theta mean^2.
+    alpha : a number >= 0, default=0.0
+        Regularisation strength; 0 is maximum likelihood.
+    l1_ratio : a number in [0, 1], default=0.0
+        Weight of the L1 penalty: 0 is pure L2, 1 is pure L1.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalised.
-    offset : None or an integer of at least 0, default=None
-        Number of the column that is added to the score as it is.
-    exposure : None or an integer of at least 0, default=None
-        Number of the column whose logarithm is added to the score.
-    tol : a number above 0, default=1e-06
-        Stop when no component of the gradient of the objective is larger.
-    max_iter : an integer of at least 1, default=100
-        Most iterations.
+    offset : None or an integer >= 0, default=None
+        Index of the offset column, which is added to the linear score.
+    exposure : None or an integer >= 0, default=None
+        Index of the exposure column, whose logarithm is added to the linear score.
+    tol : a number > 0, default=1e-06
+        Stop when the objective is proven to be this close to its optimum, relative to it.
+    max_iter : an integer >= 1, default=100
+        Maximum number of iterations.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -1445,57 +1445,57 @@ class GeneralizedLinearRegressor(_base.Regressor, sklearn.base.RegressorMixin, s
 
 
 class SGDRegressor(_base.Regressor, sklearn.linear_model.SGDRegressor):
-    """Linear regression fitted a row at a time, for many rows or rows that arrive in parts.
+    """Linear regression by stochastic gradient descent, for many rows or rows that arrive in parts.
 
     Objective: ``min_{w,b} mean_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2 ||w||^2 + r ||w||_1)``
 
     Parameters
     ----------
     loss : squared_error | huber | epsilon_insensitive | squared_epsilon_insensitive, default='squared_error'
-        What an error costs.
+        Loss function.
     penalty : l2 | l1 | elasticnet | None, default='l2'
-        What keeps coefficients small.
-    alpha : a number of at least 0, default=0.0001
-        Strength of the penalty.
-    l1_ratio : a number of at least 0 and at most 1, default=0.15
-        Share of L1, for the elastic net.
+        Penalty on the coefficients.
+    alpha : a number >= 0, default=0.0001
+        Regularisation strength.
+    l1_ratio : a number in [0, 1], default=0.15
+        Weight of the L1 penalty, for elasticnet.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    max_iter : an integer of at least 1, default=1000
-        Most passes.
-    tol : None or a number of at least 0, default=0.001
-        Stop when passes improve the loss by less; none never stops.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of passes over the data.
+    tol : None or a number >= 0, default=0.001
+        Stop when a pass improves the loss by less than this; none to run all passes.
     shuffle : bool, default=True
         Whether to shuffle the rows before each pass.
-    epsilon : a number of at least 0, default=0.1
-        Where the Huber and epsilon-insensitive losses change.
+    epsilon : a number >= 0, default=0.1
+        Threshold of the Huber and epsilon-insensitive losses.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     learning_rate : constant | optimal | invscaling | adaptive, default='invscaling'
-        How the step length changes.
-    eta0 : a number above 0, default=0.01
-        First step length.
+        Learning rate schedule.
+    eta0 : a number > 0, default=0.01
+        Initial learning rate.
     power_t : a number, default=0.25
-        Exponent of inverse scaling.
+        Exponent of the invscaling schedule.
     early_stopping : bool, default=False
-        Whether to hold out rows and stop when their loss stops falling.
-    validation_fraction : a number above 0 and below 1, default=0.1
-        Share of the rows held out.
-    n_iter_no_change : an integer of at least 1, default=5
-        Passes without improvement before stopping.
+        Whether to hold out rows and stop when the loss on them stops falling.
+    validation_fraction : a number in (0, 1), default=0.1
+        Fraction of rows to hold out for early stopping.
+    n_iter_no_change : an integer >= 1, default=5
+        Number of passes without improvement before stopping.
     warm_start : bool, default=False
-        Whether `fit` goes on from the model that is there.
+        Whether `fit` continues from the current model.
     average : bool, default=False
-        Whether to predict with the average of all iterates.
-    momentum : a number of at least 0 and below 1, default=0.0
-        Share of the last step that is kept.
-    batch_size : an integer of at least 1, default=1
-        Rows of a step. Above 1 the rows may be spread over several workers, and the step goes along the mean of
-        their slopes.
+        Whether to average the coefficients over all steps.
+    momentum : a number in [0, 1), default=0.0
+        Momentum: fraction of the previous step that is kept.
+    batch_size : an integer >= 1, default=1
+        Number of rows in a minibatch. Above 1, each step follows the mean gradient and several workers can share
+        the rows.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -1585,7 +1585,7 @@ class SGDRegressor(_base.Regressor, sklearn.linear_model.SGDRegressor):
 
 
 class SGDClassifier(_base.Classifier, sklearn.linear_model.SGDClassifier):
-    """Linear classification fitted a row at a time, for many rows or rows that arrive in parts.
+    """Linear classification by stochastic gradient descent, for many rows or rows that arrive in parts.
 
     Objective: ``min_{w,b} mean_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2 ||w||^2 + r ||w||_1), one class against
     the rest``
@@ -1593,53 +1593,53 @@ class SGDClassifier(_base.Classifier, sklearn.linear_model.SGDClassifier):
     Parameters
     ----------
     loss : hinge | log_loss | modified_huber | squared_hinge | perceptron, default='hinge'
-        What a wrong or hesitant score costs.
+        Loss function.
     penalty : l2 | l1 | elasticnet | None, default='l2'
-        What keeps coefficients small.
-    alpha : a number of at least 0, default=0.0001
-        Strength of the penalty.
-    l1_ratio : a number of at least 0 and at most 1, default=0.15
-        Share of L1, for the elastic net.
+        Penalty on the coefficients.
+    alpha : a number >= 0, default=0.0001
+        Regularisation strength.
+    l1_ratio : a number in [0, 1], default=0.15
+        Weight of the L1 penalty, for elasticnet.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    max_iter : an integer of at least 1, default=1000
-        Most passes.
-    tol : None or a number of at least 0, default=0.001
-        Stop when passes improve the loss by less; none never stops.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of passes over the data.
+    tol : None or a number >= 0, default=0.001
+        Stop when a pass improves the loss by less than this; none to run all passes.
     shuffle : bool, default=True
         Whether to shuffle the rows before each pass.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     learning_rate : constant | optimal | invscaling | adaptive, default='optimal'
-        How the step length changes.
-    eta0 : a number above 0, default=0.01
-        First step length, where the schedule has one.
+        Learning rate schedule.
+    eta0 : a number > 0, default=0.01
+        Initial learning rate, where the schedule has one.
     power_t : a number, default=0.5
-        Exponent of inverse scaling.
+        Exponent of the invscaling schedule.
     early_stopping : bool, default=False
-        Whether to hold out rows and stop when their loss stops falling.
-    validation_fraction : a number above 0 and below 1, default=0.1
-        Share of the rows held out.
-    n_iter_no_change : an integer of at least 1, default=5
-        Passes without improvement before stopping.
+        Whether to hold out rows and stop when the loss on them stops falling.
+    validation_fraction : a number in (0, 1), default=0.1
+        Fraction of rows to hold out for early stopping.
+    n_iter_no_change : an integer >= 1, default=5
+        Number of passes without improvement before stopping.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
     warm_start : bool, default=False
-        Whether `fit` goes on from the model that is there.
+        Whether `fit` continues from the current model.
     average : bool, default=False
-        Whether to predict with the average of all iterates.
-    momentum : a number of at least 0 and below 1, default=0.0
-        Share of the last step that is kept.
-    batch_size : an integer of at least 1, default=1
-        Rows of a step. Above 1 the rows may be spread over several workers, and the step goes along the mean of
-        their slopes.
+        Whether to average the coefficients over all steps.
+    momentum : a number in [0, 1), default=0.0
+        Momentum: fraction of the previous step that is kept.
+    batch_size : an integer >= 1, default=1
+        Number of rows in a minibatch. Above 1, each step follows the mean gradient and several workers can share
+        the rows.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     epsilon : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -1733,47 +1733,47 @@ class SGDClassifier(_base.Classifier, sklearn.linear_model.SGDClassifier):
 
 
 class Perceptron(_base.Classifier, sklearn.linear_model.Perceptron):
-    """Learns from mistakes only: adds every misclassified row to the weights until none is left or passes run out.
+    """Linear classification that learns from mistakes only: adds every misclassified row to the weights.
 
     Objective: ``min_{w,b} sum_i max(0, -y_i (w.x_i + b)), by unit steps``
 
     Parameters
     ----------
     penalty : l2 | l1 | elasticnet | None, default=None
-        What keeps coefficients small.
-    alpha : a number of at least 0, default=0.0001
-        Strength of the penalty, if there is one.
-    l1_ratio : a number of at least 0 and at most 1, default=0.15
-        Share of L1, for the elastic net.
+        Penalty on the coefficients.
+    alpha : a number >= 0, default=0.0001
+        Regularisation strength, if there is a penalty.
+    l1_ratio : a number in [0, 1], default=0.15
+        Weight of the L1 penalty, for elasticnet.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
-    max_iter : an integer of at least 1, default=1000
-        Most passes.
-    tol : None or a number of at least 0, default=0.001
-        Stop when passes improve the loss by less; none goes on until no mistake is left.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of passes over the data.
+    tol : None or a number >= 0, default=0.001
+        Stop when a pass improves the loss by less than this; none to go on until no mistake is left.
     shuffle : bool, default=True
         Whether to shuffle the rows before each pass.
-    eta0 : a number above 0, default=1.0
-        Length of a step.
+    eta0 : a number > 0, default=1.0
+        Step size.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=0
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     early_stopping : bool, default=False
-        Whether to hold out rows and stop when their loss stops falling.
-    validation_fraction : a number above 0 and below 1, default=0.1
-        Share of the rows held out.
-    n_iter_no_change : an integer of at least 1, default=5
-        Passes without improvement before stopping.
+        Whether to hold out rows and stop when the loss on them stops falling.
+    validation_fraction : a number in (0, 1), default=0.1
+        Fraction of rows to hold out for early stopping.
+    n_iter_no_change : an integer >= 1, default=5
+        Number of passes without improvement before stopping.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
     warm_start : bool, default=False
-        Whether `fit` goes on from the model that is there.
+        Whether `fit` continues from the current model.
     average : bool, default=False
         Whether to predict with the average of all iterates (the averaged perceptron).
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -1854,18 +1854,18 @@ class Perceptron(_base.Classifier, sklearn.linear_model.Perceptron):
 
 
 class GaussianNB(_base.Classifier, sklearn.naive_bayes.GaussianNB):
-    """Classifies by a normal density of each column in each class.
+    """Naive Bayes for real-valued columns: each column is normally distributed within each class.
 
     Objective: ``max_c ln p(c) + sum_j ln N(x_j; mean_cj, var_cj)``
 
     Parameters
     ----------
-    priors : None or a list, each a number of at least 0, default=None
-        Probabilities of the classes, if they are known.
-    var_smoothing : a number of at least 0, default=1e-09
-        Share of the largest variance that is added to all variances.
+    priors : None or a list of numbers >= 0, default=None
+        Prior probabilities of the classes; learned from the data unless given.
+    var_smoothing : a number >= 0, default=1e-09
+        Fraction of the largest variance that is added to all variances for stability.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -1920,22 +1920,22 @@ class GaussianNB(_base.Classifier, sklearn.naive_bayes.GaussianNB):
 
 
 class MultinomialNB(_base.Classifier, sklearn.naive_bayes.MultinomialNB):
-    """Classifies counts, such as words in texts, by how often each appears in each class.
+    """Naive Bayes for counts, such as word counts of documents.
 
     Objective: ``max_c ln p(c) + sum_j x_j ln p_cj, p_cj = (n_cj + alpha) / sum_j (n_cj + alpha)``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Count that is added to every word of every class, so that nothing is impossible.
+    alpha : a number >= 0, default=1.0
+        Additive (Laplace) smoothing: added to the count of every column and class, so that no probability is zero.
     force_alpha : bool, default=True
-        Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        If false, an alpha below 1e-10 is raised to 1e-10.
     fit_prior : bool, default=True
-        Whether to learn how frequent the classes are, or to take them as equally frequent.
-    class_prior : None or a list, each a number of at least 0, default=None
-        Probabilities of the classes, if they are known.
+        Whether to learn the class probabilities; if false they are equal.
+    class_prior : None or a list of numbers >= 0, default=None
+        Prior probabilities of the classes; learned from the data unless given.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -1991,25 +1991,25 @@ class MultinomialNB(_base.Classifier, sklearn.naive_bayes.MultinomialNB):
 
 
 class BernoulliNB(_base.Classifier, sklearn.naive_bayes.BernoulliNB):
-    """Classifies rows of yes and no, by how often each column is yes in each class.
+    """Naive Bayes for binary columns: each column is an independent Bernoulli variable within each class.
 
     Objective: ``max_c ln p(c) + sum_j x_j ln p_cj + (1 - x_j) ln(1 - p_cj), p_cj = (n_cj + alpha) / (n_c + 2
     alpha)``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Count that is added to yes and to no of every column of every class.
+    alpha : a number >= 0, default=1.0
+        Additive (Laplace) smoothing: added to both counts of every column and class.
     force_alpha : bool, default=True
-        Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        If false, an alpha below 1e-10 is raised to 1e-10.
     binarize : None or a number, default=0.0
-        Values above this are yes; none when the columns are 0 and 1 already.
+        Values above this threshold become 1, the others 0; none if the columns are already 0 and 1.
     fit_prior : bool, default=True
-        Whether to learn how frequent the classes are, or to take them as equally frequent.
-    class_prior : None or a list, each a number of at least 0, default=None
-        Probabilities of the classes, if they are known.
+        Whether to learn the class probabilities; if false they are equal.
+    class_prior : None or a list of numbers >= 0, default=None
+        Prior probabilities of the classes; learned from the data unless given.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -2067,24 +2067,24 @@ class BernoulliNB(_base.Classifier, sklearn.naive_bayes.BernoulliNB):
 
 
 class ComplementNB(_base.Classifier, sklearn.naive_bayes.ComplementNB):
-    """Classifies counts by what the other classes are like; for classes of unequal size.
+    """Naive Bayes for counts that estimates each class from the rows of all others; suits imbalanced classes.
 
     Objective: ``max_c -sum_j x_j ln q_cj, q_cj the smoothed share of j outside class c``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Count that is added to every column of every class.
+    alpha : a number >= 0, default=1.0
+        Additive (Laplace) smoothing: added to the count of every column and class.
     force_alpha : bool, default=True
-        Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        If false, an alpha below 1e-10 is raised to 1e-10.
     fit_prior : bool, default=True
-        Only has an effect on `class_log_prior_`: the scores do not use how frequent the classes are.
-    class_prior : None or a list, each a number of at least 0, default=None
-        Probabilities of the classes, if they are known; not used in the scores.
+        Whether to learn the class probabilities; affects only `class_log_prior_`, not the scores.
+    class_prior : None or a list of numbers >= 0, default=None
+        Prior probabilities of the classes; not used in the scores.
     norm : bool, default=False
-        Whether the weights of each class are brought to the same sum.
+        Whether to normalise the weights of each class.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -2143,24 +2143,24 @@ class ComplementNB(_base.Classifier, sklearn.naive_bayes.ComplementNB):
 
 
 class CategoricalNB(_base.Classifier, sklearn.naive_bayes.CategoricalNB):
-    """Classifies rows of categories, given as codes, by how often each appears in each class.
+    """Naive Bayes for categorical columns, given as integer codes.
 
     Objective: ``max_c ln p(c) + sum_j ln p(x_j | c), p(t | c) = (n_cjt + alpha) / (n_c + alpha levels_j)``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1.0
-        Count that is added to every category of every class.
+    alpha : a number >= 0, default=1.0
+        Additive (Laplace) smoothing: added to the count of every category and class.
     force_alpha : bool, default=True
-        Whether alpha may be as small as it says; otherwise it is at least 1e-10.
+        If false, an alpha below 1e-10 is raised to 1e-10.
     fit_prior : bool, default=True
-        Whether to learn how frequent the classes are, or to take them as equally frequent.
-    class_prior : None or a list, each a number of at least 0, default=None
-        Probabilities of the classes, if they are known.
-    min_categories : None or a list, each an integer of at least 1, default=None
-        Least number of categories of a column: one number for all, or one for each.
+        Whether to learn the class probabilities; if false they are equal.
+    class_prior : None or a list of numbers >= 0, default=None
+        Prior probabilities of the classes; learned from the data unless given.
+    min_categories : None or a list of integers >= 1, default=None
+        Minimum number of categories of a column: one number for all columns, or one for each.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -2218,26 +2218,26 @@ class CategoricalNB(_base.Classifier, sklearn.naive_bayes.CategoricalNB):
 
 
 class LinearDiscriminantAnalysis(_base.Transforms, _base.Classifier, sklearn.discriminant_analysis.LinearDiscriminantAnalysis):
-    """Classifies by normal densities with one covariance, which gives linear boundaries; also projects onto the directions that separate the classes best.
+    """Classifies by normal densities with one common covariance, so boundaries are linear; also projects onto the directions that separate the classes best.
 
     Objective: ``max_c ln p(c) + x' S^-1 m_c - m_c' S^-1 m_c / 2``
 
     Parameters
     ----------
-    shrinkage : None | auto | oas or a number of at least 0 and at most 1, default=None
-        How far covariances are pulled towards a multiple of the identity.
-    priors : None or a list, each a number of at least 0, default=None
-        Probabilities of the classes, if they are known.
-    n_components : None or an integer of at least 1, default=None
-        Directions of the projection; at most classes - 1, and by default that many.
-    tol : a number of at least 0, default=0.0001
-        Directions whose standard deviation within classes is below this, in standardised columns, are left out.
+    shrinkage : None | auto | oas or a number in [0, 1], default=None
+        Shrinkage of the covariance towards a multiple of the identity.
+    priors : None or a list of numbers >= 0, default=None
+        Prior probabilities of the classes; learned from the data unless given.
+    n_components : None or an integer >= 1, default=None
+        Number of directions to project onto; at most and by default the number of classes minus 1.
+    tol : a number >= 0, default=0.0001
+        Directions whose within-class standard deviation is below this, in standardised columns, are dropped.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     solver : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     store_covariance, covariance_estimator : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -2302,26 +2302,26 @@ class LinearDiscriminantAnalysis(_base.Transforms, _base.Classifier, sklearn.dis
 
 
 class QuadraticDiscriminantAnalysis(_base.Classifier, sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis):
-    """Classifies by normal densities with a covariance for each class, which gives quadratic boundaries.
+    """Classifies by normal densities with a covariance for each class, so boundaries are quadratic.
 
     Objective: ``max_c ln p(c) - ln det S_c / 2 - (x - m_c)' S_c^-1 (x - m_c) / 2``
 
     Parameters
     ----------
-    shrinkage : None | auto | oas or a number of at least 0 and at most 1, default=None
-        How far covariances are pulled towards a multiple of the identity.
-    priors : None or a list, each a number of at least 0, default=None
-        Probabilities of the classes, if they are known.
-    reg_param : a number of at least 0 and at most 1, default=0.0
-        Share of the identity in each covariance.
-    tol : a number of at least 0, default=0.0001
-        Least standard deviation of a direction within a class, relative to that within all classes.
+    shrinkage : None | auto | oas or a number in [0, 1], default=None
+        Shrinkage of the covariance towards a multiple of the identity.
+    priors : None or a list of numbers >= 0, default=None
+        Prior probabilities of the classes; learned from the data unless given.
+    reg_param : a number in [0, 1], default=0.0
+        Regularisation: weight of the identity in each covariance.
+    tol : a number >= 0, default=0.0001
+        Smallest standard deviation of a direction within a class, relative to that within all classes.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     solver : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     store_covariance, covariance_estimator : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -2380,22 +2380,22 @@ class QuadraticDiscriminantAnalysis(_base.Classifier, sklearn.discriminant_analy
 
 
 class PCA(_base.Transforms, _base.Transformer, sklearn.decomposition.PCA):
-    """Projects onto the directions of most variance.
+    """Principal component analysis: projects onto the directions of largest variance.
 
     Objective: ``min_V sum_i ||x_i - m - V V' (x_i - m)||^2, V'V = I``
 
     Parameters
     ----------
-    n_components : None | mle or a number above 0, default=None
-        How many components: a count, a share of the variance below 1, mle, or none for all.
+    n_components : None | mle or a number > 0, default=None
+        Number of components: a count, a fraction of the variance below 1, `mle`, or none for all.
     whiten : bool, default=False
-        Whether components are brought to unit variance.
+        Whether to scale the components to unit variance.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy, svd_solver, tol, iterated_power, n_oversamples, power_iteration_normalizer : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -2461,22 +2461,22 @@ class PCA(_base.Transforms, _base.Transformer, sklearn.decomposition.PCA):
 
 
 class TruncatedSVD(_base.Transforms, _base.Transformer, sklearn.decomposition.TruncatedSVD):
-    """Projects onto the leading singular vectors without centring; for sparse rows such as word counts.
+    """Projects onto the leading singular vectors without centring; suits sparse rows such as word counts.
 
     Objective: ``min_V sum_i ||x_i - V V' x_i||^2, V'V = I``
 
     Parameters
     ----------
-    n_components : an integer of at least 1, default=2
-        How many components.
+    n_components : an integer >= 1, default=2
+        Number of components.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     algorithm, n_oversamples, power_iteration_normalizer, tol : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     n_iter : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -2535,23 +2535,22 @@ class TruncatedSVD(_base.Transforms, _base.Transformer, sklearn.decomposition.Tr
 
 
 class IncrementalPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.IncrementalPCA):
-    """Projects onto the directions of most variance, of rows that come in parts.
+    """Principal component analysis of rows that arrive in parts.
 
     Objective: ``min_V sum_i ||x_i - m - V V' (x_i - m)||^2, V'V = I``
 
     Parameters
     ----------
-    n_components : None or an integer of at least 1, default=None
-        How many components; as many as there are unless given.
+    n_components : None or an integer >= 1, default=None
+        Number of components to keep; all unless given.
     whiten : bool, default=False
-        Whether components are brought to unit variance.
-    batch_size : None or an integer of at least 1, default=None
-        Kept for scikit-learn's signature: the result does not depend on how rows are cut, and blocks are chosen by
-        the shape.
+        Whether to scale the components to unit variance.
+    batch_size : None or an integer >= 1, default=None
+        Accepted for scikit-learn compatibility; ignored, because the result does not depend on the batches.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -2613,28 +2612,28 @@ class IncrementalPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.
 class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.cluster.KMeans):
     """Groups rows around k centres.
 
-    Give the array `init` to start from centres of your own.
+    Pass an array as `init` to start from your own centres.
 
     Objective: ``min_c sum_i min_k ||x_i - c_k||^2``
 
     Parameters
     ----------
-    n_clusters : an integer of at least 1, default=8
-        How many clusters.
+    n_clusters : an integer >= 1, default=8
+        Number of clusters.
     init : k-means++ | random, default='k-means++'
-        How the first centres are chosen, unless they are given as an array.
-    n_init : auto or an integer of at least 1, default='auto'
-        How many starts; the best result is kept.
-    max_iter : an integer of at least 1, default=300
-        Most passes of one start.
-    tol : a number of at least 0, default=0.0001
-        Stop when the squared move of all centres is below this share of the mean variance of the columns.
+        How the initial centres are chosen, unless they are given as an array.
+    n_init : auto or an integer >= 1, default='auto'
+        Number of starts; the best result is kept.
+    max_iter : an integer >= 1, default=300
+        Maximum number of iterations of one start.
+    tol : a number >= 0, default=0.0001
+        Stop when the centres move by less than this, squared and relative to the mean variance of the columns.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose, copy_x, algorithm : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -2696,39 +2695,39 @@ class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.cluster.K
 
 
 class MiniBatchKMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.cluster.MiniBatchKMeans):
-    """Groups rows around k centres from small random batches.
+    """k-means on small random batches of rows.
 
-    Give the array `init` to start from centres of your own.
+    Pass an array as `init` to start from your own centres.
 
     Objective: ``min_c sum_i min_k ||x_i - c_k||^2, by random batches``
 
     Parameters
     ----------
-    n_clusters : an integer of at least 1, default=8
-        How many clusters.
+    n_clusters : an integer >= 1, default=8
+        Number of clusters.
     init : k-means++ | random, default='k-means++'
-        How the first centres are chosen, unless they are given as an array.
-    max_iter : an integer of at least 1, default=100
-        Most passes over the rows, in rows drawn.
-    batch_size : an integer of at least 1, default=1024
-        Rows of one batch.
+        How the initial centres are chosen, unless they are given as an array.
+    max_iter : an integer >= 1, default=100
+        Maximum number of epochs, counted by the rows drawn.
+    batch_size : an integer >= 1, default=1024
+        Number of rows in a batch.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    tol : a number of at least 0, default=0.0
-        Stop when the smoothed squared move of the centres is below this share of the mean variance; 0 to leave it
-        out.
-    max_no_improvement : None or an integer of at least 1, default=10
-        Stop after this many steps without a better smoothed inertia; none to leave it out.
-    init_size : None or an integer of at least 1, default=None
-        Rows that the first centres are chosen from; three batches unless given.
-    n_init : auto or an integer of at least 1, default='auto'
-        How many starts are compared on those rows.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    tol : a number >= 0, default=0.0
+        Stop when the smoothed squared move of the centres, relative to the mean variance, is below this; 0 for no
+        such test.
+    max_no_improvement : None or an integer >= 1, default=10
+        Stop after this many batches without a better smoothed inertia; none for no such test.
+    init_size : None or an integer >= 1, default=None
+        Number of rows from which the initial centres are chosen; three batches unless given.
+    n_init : auto or an integer >= 1, default='auto'
+        Number of starts to compare on those rows.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     compute_labels, reassignment_ratio : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -2800,40 +2799,40 @@ class MiniBatchKMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.
 
 
 class GaussianMixture(_base.Density, sklearn.mixture.GaussianMixture):
-    """Describes rows as coming from several normal densities: soft clusters and a density in one.
+    """Mixture of Gaussians fitted by expectation-maximisation: soft clusters and a density estimate.
 
     Objective: ``max sum_i ln sum_k pi_k N(x_i; m_k, S_k)``
 
     Parameters
     ----------
-    n_components : an integer of at least 1, default=1
-        How many components.
+    n_components : an integer >= 1, default=1
+        Number of components.
     covariance_type : full | tied | diag | spherical, default='full'
-        Which covariances they have.
-    tol : a number of at least 0, default=0.001
-        Stop when a pass gains less mean log-likelihood.
-    reg_covar : a number of at least 0, default=1e-06
+        Form of the covariance matrices.
+    tol : a number >= 0, default=0.001
+        Stop when a pass raises the mean log-likelihood by less than this.
+    reg_covar : a number >= 0, default=1e-06
         Added to every variance, so that no component collapses.
-    max_iter : an integer of at least 1, default=100
-        Most passes of one start.
-    n_init : an integer of at least 1, default=1
-        How many starts; the best result is kept.
+    max_iter : an integer >= 1, default=100
+        Maximum number of iterations of one start.
+    n_init : an integer >= 1, default=1
+        Number of starts; the best result is kept.
     init_params : kmeans | k-means++ | random | random_from_data, default='kmeans'
-        How the first responsibilities are chosen.
+        How the responsibilities are initialised.
     weights_init : None, default=None
-        Shares of the components to start from, as an array.
+        Initial weights of the components, as an array.
     means_init : None, default=None
-        Means to start from, as an array of components x columns.
+        Initial means, as an array of components x columns.
     precisions_init : None, default=None
-        Inverse covariances to start from, as an array shaped by `covariance_type`.
+        Initial inverse covariances, as an array shaped by `covariance_type`.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start, verbose_interval : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -2908,48 +2907,47 @@ class GaussianMixture(_base.Density, sklearn.mixture.GaussianMixture):
 
 
 class BayesianGaussianMixture(_base.Density, sklearn.mixture.BayesianGaussianMixture):
-    """Describes rows as coming from several normal densities, with as many of the components as the rows need.
+    """Mixture of Gaussians with priors, fitted by variational inference; components that are not needed get almost no weight.
 
     Objective: ``max_q E_q[ln p(x, z, pi, m, L)] - E_q[ln q(z) q(pi) q(m, L)]``
 
     Parameters
     ----------
-    n_components : an integer of at least 1, default=1
-        Most components.
+    n_components : an integer >= 1, default=1
+        Maximum number of components.
     covariance_type : full | tied | diag | spherical, default='full'
-        Which covariances they have.
-    tol : a number of at least 0, default=0.001
-        Stop when a pass gains less of the lower bound.
-    reg_covar : a number of at least 0, default=1e-06
-        Added to every variance.
-    max_iter : an integer of at least 1, default=100
-        Most passes of one start.
-    n_init : an integer of at least 1, default=1
-        How many starts; the best result is kept.
+        Form of the covariance matrices.
+    tol : a number >= 0, default=0.001
+        Stop when a pass raises the lower bound by less than this.
+    reg_covar : a number >= 0, default=1e-06
+        Added to every variance for stability.
+    max_iter : an integer >= 1, default=100
+        Maximum number of iterations of one start.
+    n_init : an integer >= 1, default=1
+        Number of starts; the best result is kept.
     init_params : kmeans | k-means++ | random | random_from_data, default='kmeans'
-        How the first responsibilities are chosen.
+        How the responsibilities are initialised.
     weight_concentration_prior_type : dirichlet_process | dirichlet_distribution, default='dirichlet_process'
-        What is believed of the shares of the components.
-    weight_concentration_prior : None or a number above 0, default=None
-        How many rows each component has beforehand: less gives fewer components. One over their number unless
-        given.
-    mean_precision_prior : None or a number above 0, default=None
-        How many rows the prior mean stands for; 1 unless given.
+        Type of the prior on the weights of the components.
+    weight_concentration_prior : None or a number > 0, default=None
+        Prior concentration of the weights: smaller values give fewer components. 1 / `n_components` unless given.
+    mean_precision_prior : None or a number > 0, default=None
+        Number of rows that the prior on the means counts as; 1 unless given.
     mean_prior : None, default=None
-        Where means are believed to be, as an array; the mean of the rows unless given.
-    degrees_of_freedom_prior : None or a number above 0, default=None
-        How many rows the prior covariance stands for, more than the columns less one; the columns unless given.
-    covariance_prior : None, default=None
-        What covariances are believed to be, as an array shaped by `covariance_type`; the covariance of the rows
+        Prior mean, as an array; the mean of the rows unless given.
+    degrees_of_freedom_prior : None or a number > 0, default=None
+        Degrees of freedom of the prior on the covariances, above the number of columns - 1; the number of columns
         unless given.
+    covariance_prior : None, default=None
+        Prior covariance, as an array shaped by `covariance_type`; the covariance of the rows unless given.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start, verbose_interval : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -3037,28 +3035,28 @@ class BayesianGaussianMixture(_base.Density, sklearn.mixture.BayesianGaussianMix
 
 
 class CountMixture(_base.Density, sklearn.base.DensityMixin, sklearn.base.BaseEstimator):
-    """Finds groups among rows of yes and no, or of counts such as words: soft clusters and a density in one.
+    """Mixture model for binary columns, or for counts such as word counts: soft clusters and a density estimate.
 
     Objective: ``max sum_i ln sum_k pi_k prod_j theta_kj^x_ij (1 - theta_kj)^(1 - x_ij)``
 
     Parameters
     ----------
-    n_components : an integer of at least 1, default=2
-        How many components.
+    n_components : an integer >= 1, default=2
+        Number of components.
     family : bernoulli | multinomial, default='bernoulli'
-        What a column is.
-    alpha : a number above 0, default=1.0
-        Count that is added to every column of every component.
-    tol : a number of at least 0, default=0.0001
-        Stop when a pass gains less of the objective, a mean over the rows.
-    max_iter : an integer of at least 1, default=200
-        Most passes of one start.
-    n_init : an integer of at least 1, default=1
-        How many starts; the best result is kept.
+        Distribution of a column.
+    alpha : a number > 0, default=1.0
+        Additive smoothing: added to the count of every column and component.
+    tol : a number >= 0, default=0.0001
+        Stop when a pass improves the mean objective per row by less than this.
+    max_iter : an integer >= 1, default=200
+        Maximum number of iterations of one start.
+    n_init : an integer >= 1, default=1
+        Number of starts; the best result is kept.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -3112,26 +3110,26 @@ class CountMixture(_base.Density, sklearn.base.DensityMixin, sklearn.base.BaseEs
 
 
 class DBSCAN(_base.Clusterer, sklearn.cluster.DBSCAN):
-    """Groups rows that lie densely, of any shape, and leaves out what lies alone.
+    """Density-based clustering: finds dense groups of any shape and marks isolated rows as noise.
 
     Objective: ``connected parts of the core rows, |N_eps(x)| >= min_samples``
 
     Parameters
     ----------
-    eps : a number above 0, default=0.5
-        Rows within this distance are neighbours.
-    min_samples : a number above 0, default=5
-        Weight of the neighbours, itself included, from which on a row is core.
+    eps : a number > 0, default=0.5
+        Two rows within this distance are neighbours.
+    min_samples : a number > 0, default=5
+        Minimum total weight of the neighbours of a core row, itself included.
     metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='euclidean'
-        How far apart two rows are.
-    p : None or a number above 0, default=None
-        Power of the metric minkowski; 2 unless given.
+        Distance between two rows.
+    p : None or a number > 0, default=None
+        Power of the Minkowski metric; 2 unless given.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     algorithm, leaf_size : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     metric_params : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -3187,24 +3185,24 @@ class DBSCAN(_base.Clusterer, sklearn.cluster.DBSCAN):
 
 
 class AgglomerativeClustering(_base.Clusterer, sklearn.cluster.AgglomerativeClustering):
-    """Merges the nearest clusters, from single rows up, and keeps the tree of merges.
+    """Hierarchical clustering: merges the closest clusters, starting from single rows, and keeps the tree of merges.
 
     Objective: ``merge argmin_{A,B} d(A, B) until n_clusters are left``
 
     Parameters
     ----------
-    n_clusters : None or an integer of at least 1, default=2
-        How many clusters to stop at; none when `distance_threshold` is given.
+    n_clusters : None or an integer >= 1, default=2
+        Number of clusters to find; must be none if `distance_threshold` is given.
     linkage : ward | complete | average | single, default='ward'
-        How far apart two clusters are.
-    distance_threshold : None or a number of at least 0, default=None
-        Clusters this far apart or farther do not merge.
+        How the distance between two clusters is defined.
+    distance_threshold : None or a number >= 0, default=None
+        Clusters at or above this distance are not merged.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     memory : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     metric, connectivity, compute_full_tree, compute_distances : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -3264,43 +3262,43 @@ class AgglomerativeClustering(_base.Clusterer, sklearn.cluster.AgglomerativeClus
 
 
 class SVC(_base.Classifier, sklearn.svm.SVC):
-    """Classifies with the widest margin in the feature space of a kernel.
+    """Support vector classification: the widest margin in the feature space of a kernel.
 
     Objective: ``min_{w,b} ||w||^2 / 2 + C sum_i max(0, 1 - y_i (w.phi(x_i) + b))``
 
     Parameters
     ----------
-    C : a number above 0, default=1.0
-        Price of a row inside the margin; infinity for a hard margin.
+    C : a number > 0, default=1.0
+        Inverse regularisation strength: cost of a row inside the margin; infinity for a hard margin.
     kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
         A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
-    degree : an integer of at least 0, default=3
-        Degree of poly kernels that do not state theirs.
-    gamma : scale | auto or a number of at least 0, default='scale'
-        Width of kernels that do not state theirs.
+    degree : an integer >= 0, default=3
+        Degree of the poly kernel, where the kernel does not set its own.
+    gamma : scale | auto or a number >= 0, default='scale'
+        Kernel coefficient, where the kernel does not set its own.
     coef0 : a number, default=0.0
-        Constant of poly and sigmoid kernels that do not state theirs.
+        Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
     shrinking : bool, default=True
-        For compatibility: the working set leaves nothing to shrink.
+        Accepted for scikit-learn compatibility; ignored, because the solver has no use for shrinking.
     probability : bool, default='deprecated'
-        Whether to fit probabilities, which takes five more fits.
-    tol : a number above 0, default=0.001
-        Stop when no pair of rows violates the optimality conditions by more.
-    cache_size : a number above 0, default=200
-        Megabytes for kernel values.
+        Whether to fit probability estimates, which takes five more fits.
+    tol : a number > 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more than this.
+    cache_size : a number > 0, default=200
+        Size of the kernel cache in megabytes.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
-    max_iter : an integer of at least -1, default=-1
-        Most steps for each pair of classes; -1 for no limit.
+    max_iter : an integer >= -1, default=-1
+        Maximum number of steps for each pair of classes; -1 for no limit.
     decision_function_shape : ovr | ovo, default='ovr'
-        What the decision function gives for more than two classes.
+        Shape of the decision function for more than two classes.
     break_ties : bool, default=False
-        Whether equal votes fall to the clearer class instead of the first.
+        Whether ties in the votes are broken by the decision values instead of the order of the classes.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose, random_state : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -3377,43 +3375,43 @@ class SVC(_base.Classifier, sklearn.svm.SVC):
 
 
 class NuSVC(_base.Classifier, sklearn.svm.NuSVC):
-    """Classifies with the widest margin in the feature space of a kernel, given the share of rows that may be inside it.
+    """Support vector classification with a parameter `nu` that bounds the fraction of margin errors.
 
     Objective: ``min_{w,b,rho} ||w||^2 / 2 - nu rho + sum_i max(0, rho - y_i (w.phi(x_i) + b)) / n``
 
     Parameters
     ----------
-    nu : a number above 0 and at most 1, default=0.5
-        Share of rows that may be inside the margin, at most; share that are support vectors, at least.
+    nu : a number in (0, 1], default=0.5
+        Upper bound on the fraction of margin errors and lower bound on the fraction of support vectors.
     kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
         A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
-    degree : an integer of at least 0, default=3
-        Degree of poly kernels that do not state theirs.
-    gamma : scale | auto or a number of at least 0, default='scale'
-        Width of kernels that do not state theirs.
+    degree : an integer >= 0, default=3
+        Degree of the poly kernel, where the kernel does not set its own.
+    gamma : scale | auto or a number >= 0, default='scale'
+        Kernel coefficient, where the kernel does not set its own.
     coef0 : a number, default=0.0
-        Constant of poly and sigmoid kernels that do not state theirs.
+        Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
     shrinking : bool, default=True
-        For compatibility: the working set leaves nothing to shrink.
+        Accepted for scikit-learn compatibility; ignored, because the solver has no use for shrinking.
     probability : bool, default='deprecated'
-        Whether to fit probabilities, which takes five more fits.
-    tol : a number above 0, default=0.001
-        Stop when no pair of rows violates the optimality conditions by more.
-    cache_size : a number above 0, default=200
-        Megabytes for kernel values.
+        Whether to fit probability estimates, which takes five more fits.
+    tol : a number > 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more than this.
+    cache_size : a number > 0, default=200
+        Size of the kernel cache in megabytes.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
-    max_iter : an integer of at least -1, default=-1
-        Most steps for each pair of classes; -1 for no limit.
+    max_iter : an integer >= -1, default=-1
+        Maximum number of steps for each pair of classes; -1 for no limit.
     decision_function_shape : ovr | ovo, default='ovr'
-        What the decision function gives for more than two classes.
+        Shape of the decision function for more than two classes.
     break_ties : bool, default=False
-        Whether equal votes fall to the clearer class instead of the first.
+        Whether ties in the votes are broken by the decision values instead of the order of the classes.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose, random_state : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -3490,7 +3488,7 @@ class NuSVC(_base.Classifier, sklearn.svm.NuSVC):
 
 
 class SVR(_base.Regressor, sklearn.svm.SVR):
-    """Regression that ignores errors below epsilon, in the feature space of a kernel.
+    """Support vector regression: errors below epsilon cost nothing, in the feature space of a kernel.
 
     Objective: ``min_{w,b} ||w||^2 / 2 + C sum_i max(0, |y_i - w.phi(x_i) - b| - epsilon)``
 
@@ -3498,28 +3496,28 @@ class SVR(_base.Regressor, sklearn.svm.SVR):
     ----------
     kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
         A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
-    degree : an integer of at least 0, default=3
-        Degree of poly kernels that do not state theirs.
-    gamma : scale | auto or a number of at least 0, default='scale'
-        Width of kernels that do not state theirs.
+    degree : an integer >= 0, default=3
+        Degree of the poly kernel, where the kernel does not set its own.
+    gamma : scale | auto or a number >= 0, default='scale'
+        Kernel coefficient, where the kernel does not set its own.
     coef0 : a number, default=0.0
-        Constant of poly and sigmoid kernels that do not state theirs.
-    tol : a number above 0, default=0.001
-        Stop when no pair of rows violates the optimality conditions by more.
-    C : a number above 0, default=1.0
-        Price of an error outside the tube.
-    epsilon : a number of at least 0, default=0.1
-        Half the width of the tube inside which errors are free.
+        Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
+    tol : a number > 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more than this.
+    C : a number > 0, default=1.0
+        Inverse regularisation strength: cost of an error above epsilon.
+    epsilon : a number >= 0, default=0.1
+        Errors below this cost nothing.
     shrinking : bool, default=True
-        For compatibility: the working set leaves nothing to shrink.
-    cache_size : a number above 0, default=200
-        Megabytes for kernel values.
-    max_iter : an integer of at least -1, default=-1
-        Most steps; -1 for no limit.
+        Accepted for scikit-learn compatibility; ignored, because the solver has no use for shrinking.
+    cache_size : a number > 0, default=200
+        Size of the kernel cache in megabytes.
+    max_iter : an integer >= -1, default=-1
+        Maximum number of steps; -1 for no limit.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -3586,36 +3584,36 @@ class SVR(_base.Regressor, sklearn.svm.SVR):
 
 
 class NuSVR(_base.Regressor, sklearn.svm.NuSVR):
-    """Regression whose tube of free errors is as wide as a share of rows outside it allows, in the feature space of a kernel.
+    """Support vector regression with a parameter `nu` that bounds the fraction of rows outside the tube.
 
     Objective: ``min_{w,b,eps} ||w||^2 / 2 + C (nu n eps + sum_i max(0, |y_i - w.phi(x_i) - b| - eps))``
 
     Parameters
     ----------
-    nu : a number above 0 and at most 1, default=0.5
-        Share of rows outside the tube, at most; share that are support vectors, at least.
-    C : a number above 0, default=1.0
-        Price of an error outside the tube.
+    nu : a number in (0, 1], default=0.5
+        Upper bound on the fraction of rows outside the tube and lower bound on the fraction of support vectors.
+    C : a number > 0, default=1.0
+        Inverse regularisation strength: cost of an error above epsilon.
     kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
         A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
-    degree : an integer of at least 0, default=3
-        Degree of poly kernels that do not state theirs.
-    gamma : scale | auto or a number of at least 0, default='scale'
-        Width of kernels that do not state theirs.
+    degree : an integer >= 0, default=3
+        Degree of the poly kernel, where the kernel does not set its own.
+    gamma : scale | auto or a number >= 0, default='scale'
+        Kernel coefficient, where the kernel does not set its own.
     coef0 : a number, default=0.0
-        Constant of poly and sigmoid kernels that do not state theirs.
+        Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
     shrinking : bool, default=True
-        For compatibility: the working set leaves nothing to shrink.
-    tol : a number above 0, default=0.001
-        Stop when no pair of rows violates the optimality conditions by more.
-    cache_size : a number above 0, default=200
-        Megabytes for kernel values.
-    max_iter : an integer of at least -1, default=-1
-        Most steps; -1 for no limit.
+        Accepted for scikit-learn compatibility; ignored, because the solver has no use for shrinking.
+    tol : a number > 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more than this.
+    cache_size : a number > 0, default=200
+        Size of the kernel cache in megabytes.
+    max_iter : an integer >= -1, default=-1
+        Maximum number of steps; -1 for no limit.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -3682,7 +3680,7 @@ class NuSVR(_base.Regressor, sklearn.svm.NuSVR):
 
 
 class OneClassSVM(_base.OutlierDetector, sklearn.svm.OneClassSVM):
-    """Tells rows that belong to the training data from those that do not.
+    """Outlier detection: separates rows that resemble the training data from those that do not.
 
     Objective: ``min_{w,rho} ||w||^2 / 2 - rho + sum_i max(0, rho - w.phi(x_i)) / (nu n)``
 
@@ -3690,26 +3688,26 @@ class OneClassSVM(_base.OutlierDetector, sklearn.svm.OneClassSVM):
     ----------
     kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
         A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
-    degree : an integer of at least 0, default=3
-        Degree of poly kernels that do not state theirs.
-    gamma : scale | auto or a number of at least 0, default='scale'
-        Width of kernels that do not state theirs.
+    degree : an integer >= 0, default=3
+        Degree of the poly kernel, where the kernel does not set its own.
+    gamma : scale | auto or a number >= 0, default='scale'
+        Kernel coefficient, where the kernel does not set its own.
     coef0 : a number, default=0.0
-        Constant of poly and sigmoid kernels that do not state theirs.
-    tol : a number above 0, default=0.001
-        Stop when no pair of rows violates the optimality conditions by more.
-    nu : a number above 0 and at most 1, default=0.5
-        Share of training rows outside, at most; share that are support vectors, at least.
+        Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
+    tol : a number > 0, default=0.001
+        Stop when no pair of rows violates the optimality conditions by more than this.
+    nu : a number in (0, 1], default=0.5
+        Upper bound on the fraction of training rows outside and lower bound on the fraction of support vectors.
     shrinking : bool, default=True
-        For compatibility: the working set leaves nothing to shrink.
-    cache_size : a number above 0, default=200
-        Megabytes for kernel values.
-    max_iter : an integer of at least -1, default=-1
-        Most steps; -1 for no limit.
+        Accepted for scikit-learn compatibility; ignored, because the solver has no use for shrinking.
+    cache_size : a number > 0, default=200
+        Size of the kernel cache in megabytes.
+    max_iter : an integer >= -1, default=-1
+        Maximum number of steps; -1 for no limit.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -3774,7 +3772,7 @@ class OneClassSVM(_base.OutlierDetector, sklearn.svm.OneClassSVM):
 
 
 class LinearSVC(_base.Classifier, sklearn.svm.LinearSVC):
-    """Classifies by the widest margin between linear scores.
+    """Linear support vector classification.
 
     Fast for many rows or many sparse columns.
 
@@ -3783,32 +3781,33 @@ class LinearSVC(_base.Classifier, sklearn.svm.LinearSVC):
     Parameters
     ----------
     penalty : l1 | l2, default='l2'
-        l2 keeps weights small, l1 makes most of them zero.
+        Penalty on the weights: l2 keeps them small, l1 sets most of them to zero.
     loss : hinge | squared_hinge, default='squared_hinge'
-        What a row inside the margin costs.
+        Loss function.
     dual : auto or bool, default='auto'
-        For compatibility: the code picks the form that is faster.
-    tol : a number above 0, default=0.0001
-        Stop when the optimality conditions hold to this.
-    C : a number above 0, default=1.0
-        Price of a row inside the margin.
+        Accepted for scikit-learn compatibility; ignored, because the faster form is chosen automatically.
+    tol : a number > 0, default=0.0001
+        Stop when the optimality conditions hold within this tolerance and the objective is proven to be this close
+        to its optimum, relative to it.
+    C : a number > 0, default=1.0
+        Inverse regularisation strength: cost of a row inside the margin.
     fit_intercept : bool, default=True
-        Whether to fit an intercept, which is penalised like a weight.
-    intercept_scaling : a number above 0, default=1
-        Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+        Whether to fit an intercept, which is penalised like the weights.
+    intercept_scaling : a number > 0, default=1
+        Value of the constant column behind the intercept; larger values penalise the intercept less.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    max_iter : an integer of at least 1, default=1000
-        Most passes.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of passes over the data.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     multi_class : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -3875,34 +3874,35 @@ class LinearSVC(_base.Classifier, sklearn.svm.LinearSVC):
 
 
 class LinearSVR(_base.Regressor, sklearn.svm.LinearSVR):
-    """Linear regression that ignores errors below epsilon.
+    """Linear support vector regression: errors below epsilon cost nothing.
 
     Objective: ``min_w ||w||^2 / 2 + C sum_i max(0, |y_i - w.x_i - b| - epsilon)``
 
     Parameters
     ----------
-    epsilon : a number of at least 0, default=0.0
-        Half the width of the tube inside which errors are free.
-    tol : a number above 0, default=0.0001
-        Stop when violations of the optimality conditions have fallen to this share of the first.
-    C : a number above 0, default=1.0
-        Price of an error outside the tube.
+    epsilon : a number >= 0, default=0.0
+        Errors below this cost nothing.
+    tol : a number > 0, default=0.0001
+        Stop when the violation of the optimality conditions is below this fraction of the initial one and the
+        objective is proven to be this close to its optimum, relative to it.
+    C : a number > 0, default=1.0
+        Inverse regularisation strength: cost of an error above epsilon.
     loss : epsilon_insensitive | squared_epsilon_insensitive, default='epsilon_insensitive'
-        What an error costs.
+        Loss function.
     fit_intercept : bool, default=True
-        Whether to fit an intercept, which is penalised like a weight.
-    intercept_scaling : a number above 0, default=1.0
-        Value of the column whose weight makes the intercept: the larger, the less the penalty weighs on it.
+        Whether to fit an intercept, which is penalised like the weights.
+    intercept_scaling : a number > 0, default=1.0
+        Value of the constant column behind the intercept; larger values penalise the intercept less.
     dual : auto or bool, default='auto'
-        For compatibility: the code picks the form that is faster.
+        Accepted for scikit-learn compatibility; ignored, because the faster form is chosen automatically.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    max_iter : an integer of at least 1, default=1000
-        Most passes.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    max_iter : an integer >= 1, default=1000
+        Maximum number of passes over the data.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -3964,30 +3964,30 @@ class LinearSVR(_base.Regressor, sklearn.svm.LinearSVR):
 
 
 class KernelRidge(_base.Regressor, sklearn.kernel_ridge.KernelRidge):
-    """Least squares with an L2 penalty in the feature space of a kernel.
+    """Ridge regression in the feature space of a kernel.
 
     Objective: ``min_f sum_i (y_i - f(x_i))^2 + alpha ||f||^2``
 
     Parameters
     ----------
-    alpha : a number of at least 0, default=1
-        Strength of the penalty.
+    alpha : a number >= 0, default=1
+        Regularisation strength.
     kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='linear'
         A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
-    gamma : None or a number of at least 0, default=None
-        Width of kernels that do not state theirs; none is 1 / columns.
-    degree : an integer of at least 0, default=3
-        Degree of poly kernels that do not state theirs.
+    gamma : None or a number >= 0, default=None
+        Kernel coefficient, where the kernel does not set its own; none is 1 / number of columns.
+    degree : an integer >= 0, default=3
+        Degree of the poly kernel, where the kernel does not set its own.
     coef0 : a number, default=1
-        Constant of poly and sigmoid kernels that do not state theirs.
-    n_components : None or an integer of at least 1, default=None
-        Landmark rows of an approximate solution; none for the exact one.
+        Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
+    n_components : None or an integer >= 1, default=None
+        Number of landmark rows for an approximate (Nystroem) solution; none for the exact one.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     kernel_params : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -4045,32 +4045,32 @@ class KernelRidge(_base.Regressor, sklearn.kernel_ridge.KernelRidge):
 
 
 class KernelPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.KernelPCA):
-    """Directions of most variance in the feature space of a kernel.
+    """Principal component analysis in the feature space of a kernel.
 
     Objective: ``max_V tr(V' K_c V) with V'V = I``
 
     Parameters
     ----------
-    n_components : None or an integer of at least 1, default=None
-        How many components; none keeps all that are not zero.
+    n_components : None or an integer >= 1, default=None
+        Number of components; none keeps all with non-zero variance.
     kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='linear'
         A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
-    gamma : None or a number of at least 0, default=None
-        Width of kernels that do not state theirs; none is 1 / columns.
-    degree : an integer of at least 0, default=3
-        Degree of poly kernels that do not state theirs.
+    gamma : None or a number >= 0, default=None
+        Kernel coefficient, where the kernel does not set its own; none is 1 / number of columns.
+    degree : an integer >= 0, default=3
+        Degree of the poly kernel, where the kernel does not set its own.
     coef0 : a number, default=1
-        Constant of poly and sigmoid kernels that do not state theirs.
+        Constant term of the poly and sigmoid kernels, where the kernel does not set its own.
     eigen_solver : auto | dense | arpack | randomized, default='auto'
-        For compatibility: all eigenvalues are found directly.
+        Accepted for scikit-learn compatibility; ignored, because all eigenvalues are computed directly.
     remove_zero_eig : bool, default=False
-        For compatibility: components without variance are never kept.
+        Accepted for scikit-learn compatibility; ignored, because components with zero variance are never kept.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     tol, max_iter, iterated_power, random_state, copy_X : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     kernel_params, alpha, fit_inverse_transform : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -4143,7 +4143,7 @@ class KernelPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.Kerne
 
 
 class Nystroem(_base.Transforms, _base.Transformer, sklearn.kernel_approximation.Nystroem):
-    """New features whose inner products approximate a kernel, from a sample of rows.
+    """Approximates a kernel by explicit features, computed from a sample of rows.
 
     Objective: ``phi(x) = K_mm^(-1/2) k_m(x), so that phi(x).phi(z) is near k(x, z)``
 
@@ -4151,20 +4151,20 @@ class Nystroem(_base.Transforms, _base.Transformer, sklearn.kernel_approximation
     ----------
     kernel : linear | poly | rbf | sigmoid | laplacian | cosine | precomputed or text, default='rbf'
         A kernel such as rbf, or sums and products of kernels: 0.5*rbf(gamma=0.1) + poly(degree=2)[0,3].
-    gamma : None or a number of at least 0, default=None
-        Width of kernels that do not state theirs; none is 1 / columns.
+    gamma : None or a number >= 0, default=None
+        Kernel coefficient, where the kernel does not set its own; none is 1 / number of columns.
     coef0 : None or a number, default=None
-        Constant of poly and sigmoid kernels that do not state theirs; none is 1.
-    degree : None or a number of at least 0, default=None
-        Degree of poly kernels that do not state theirs; none is 3.
-    n_components : an integer of at least 1, default=100
-        How many rows are drawn, which is how many features there will be.
+        Constant term of the poly and sigmoid kernels, where the kernel does not set its own; none is 1.
+    degree : None or a number >= 0, default=None
+        Degree of the poly kernel, where the kernel does not set its own; none is 3.
+    n_components : an integer >= 1, default=100
+        Number of features to construct, which is the number of rows sampled.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     kernel_params : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -4221,20 +4221,20 @@ class Nystroem(_base.Transforms, _base.Transformer, sklearn.kernel_approximation
 
 
 class RBFSampler(_base.Transforms, _base.Transformer, sklearn.kernel_approximation.RBFSampler):
-    """New random features whose inner products approximate the Gaussian kernel.
+    """Approximates the Gaussian kernel by random Fourier features.
 
     Objective: ``phi(x) = sqrt(2/m) cos(W'x + b), so that phi(x).phi(z) is near exp(-gamma ||x - z||^2)``
 
     Parameters
     ----------
-    gamma : scale or a number of at least 0, default=1.0
-        Width of the kernel exp(-gamma ||x - z||^2).
-    n_components : an integer of at least 1, default=100
-        How many features.
+    gamma : scale or a number >= 0, default=1.0
+        Coefficient of the kernel exp(-gamma ||x - z||^2).
+    n_components : an integer >= 1, default=100
+        Number of features to construct.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -4282,28 +4282,29 @@ class RBFSampler(_base.Transforms, _base.Transformer, sklearn.kernel_approximati
 
 
 class KNeighborsClassifier(_base.Neighbours, _base.Classifier, sklearn.neighbors.KNeighborsClassifier):
-    """Classifies by the votes of the nearest rows.
+    """Classifies by a vote of the nearest neighbours.
 
     Objective: ``argmax_c sum_{i among the k nearest of x} [y_i = c]``
 
     Parameters
     ----------
-    n_neighbors : an integer of at least 1, default=5
-        How many neighbours.
+    n_neighbors : an integer >= 1, default=5
+        Number of neighbours.
     weights : uniform | distance, default='uniform'
-        How they count.
+        How neighbours are weighted.
     algorithm : auto | ball_tree | kd_tree | brute, default='auto'
-        For compatibility: the code picks the faster exact search by shape and metric.
-    leaf_size : an integer of at least 1, default=30
-        For compatibility: leaves of the tree have the size that runs best.
-    p : a number above 0, default=2
-        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
+    leaf_size : an integer >= 1, default=30
+        Accepted for scikit-learn compatibility; ignored.
+    p : a number > 0, default=2
+        Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
     metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
-        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        rbf(gamma=0.1).
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     metric_params : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -4358,28 +4359,29 @@ class KNeighborsClassifier(_base.Neighbours, _base.Classifier, sklearn.neighbors
 
 
 class KNeighborsRegressor(_base.Neighbours, _base.Regressor, sklearn.neighbors.KNeighborsRegressor):
-    """Predicts the mean target of the nearest rows.
+    """Predicts the mean target of the nearest neighbours.
 
     Objective: ``mean of y_i among the k nearest of x``
 
     Parameters
     ----------
-    n_neighbors : an integer of at least 1, default=5
-        How many neighbours.
+    n_neighbors : an integer >= 1, default=5
+        Number of neighbours.
     weights : uniform | distance, default='uniform'
-        How they count.
+        How neighbours are weighted.
     algorithm : auto | ball_tree | kd_tree | brute, default='auto'
-        For compatibility: the code picks the faster exact search by shape and metric.
-    leaf_size : an integer of at least 1, default=30
-        For compatibility: leaves of the tree have the size that runs best.
-    p : a number above 0, default=2
-        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
+    leaf_size : an integer >= 1, default=30
+        Accepted for scikit-learn compatibility; ignored.
+    p : a number > 0, default=2
+        Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
     metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
-        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        rbf(gamma=0.1).
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     metric_params : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -4433,28 +4435,29 @@ class KNeighborsRegressor(_base.Neighbours, _base.Regressor, sklearn.neighbors.K
 
 
 class NearestNeighbors(_base.Neighbours, _base.Transformer, sklearn.neighbors.NearestNeighbors):
-    """Finds the nearest rows and how far they are.
+    """Finds the nearest neighbours and their distances.
 
     Objective: ``the k rows z with the smallest d(x, z)``
 
     Parameters
     ----------
-    n_neighbors : an integer of at least 1, default=5
-        How many neighbours.
-    radius : a number of at least 0, default=1.0
-        For searches by radius: how far to look.
+    n_neighbors : an integer >= 1, default=5
+        Number of neighbours.
+    radius : a number >= 0, default=1.0
+        Radius for radius queries.
     algorithm : auto | ball_tree | kd_tree | brute, default='auto'
-        For compatibility: the code picks the faster exact search by shape and metric.
-    leaf_size : an integer of at least 1, default=30
-        For compatibility: leaves of the tree have the size that runs best.
+        Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
+    leaf_size : an integer >= 1, default=30
+        Accepted for scikit-learn compatibility; ignored.
     metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
-        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
-    p : a number above 0, default=2
-        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        rbf(gamma=0.1).
+    p : a number > 0, default=2
+        Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     metric_params : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -4507,30 +4510,31 @@ class NearestNeighbors(_base.Neighbours, _base.Transformer, sklearn.neighbors.Ne
 
 
 class RadiusNeighborsClassifier(_base.Classifier, sklearn.neighbors.RadiusNeighborsClassifier):
-    """Classifies by the votes of all rows within a radius.
+    """Classifies by a vote of all rows within a radius.
 
     Objective: ``argmax_c sum_{i: d(x, x_i) <= radius} [y_i = c]``
 
     Parameters
     ----------
-    radius : a number of at least 0, default=1.0
-        How far to look.
+    radius : a number >= 0, default=1.0
+        Radius within which rows are neighbours.
     weights : uniform | distance, default='uniform'
-        How neighbours count.
+        How neighbours are weighted.
     algorithm : auto | ball_tree | kd_tree | brute, default='auto'
-        For compatibility: the code picks the faster exact search by shape and metric.
-    leaf_size : an integer of at least 1, default=30
-        For compatibility: leaves of the tree have the size that runs best.
-    p : a number above 0, default=2
-        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
+    leaf_size : an integer >= 1, default=30
+        Accepted for scikit-learn compatibility; ignored.
+    p : a number > 0, default=2
+        Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
     metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
-        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        rbf(gamma=0.1).
     outlier_label : None | most_frequent, default=None
-        What a row without neighbours gets; none refuses it.
+        Label for rows without neighbours; none makes them an error.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     metric_params : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -4593,22 +4597,23 @@ class RadiusNeighborsRegressor(_base.Regressor, sklearn.neighbors.RadiusNeighbor
 
     Parameters
     ----------
-    radius : a number of at least 0, default=1.0
-        How far to look.
+    radius : a number >= 0, default=1.0
+        Radius within which rows are neighbours.
     weights : uniform | distance, default='uniform'
-        How neighbours count.
+        How neighbours are weighted.
     algorithm : auto | ball_tree | kd_tree | brute, default='auto'
-        For compatibility: the code picks the faster exact search by shape and metric.
-    leaf_size : an integer of at least 1, default=30
-        For compatibility: leaves of the tree have the size that runs best.
-    p : a number above 0, default=2
-        Power of the minkowski metric: 1 sums absolute differences, 2 is Euclidean, infinity takes the largest.
+        Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
+    leaf_size : an integer >= 1, default=30
+        Accepted for scikit-learn compatibility; ignored.
+    p : a number > 0, default=2
+        Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
     metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
-        minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as rbf(gamma=0.1).
+        Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        rbf(gamma=0.1).
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     metric_params : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -4675,62 +4680,62 @@ class MLPClassifier(_base.Classifier, sklearn.neural_network.MLPClassifier):
 
     Parameters
     ----------
-    hidden_layer_sizes : a list, each an integer of at least 1, default=(100,)
-        Units of each hidden layer.
+    hidden_layer_sizes : a list of integers >= 1, default=(100,)
+        Number of units in each hidden layer.
     activation : relu | leaky_relu | logistic | tanh | softplus | gelu | identity, default='relu'
-        What a hidden unit makes of its input.
+        Activation function of the hidden layers.
     solver : lbfgs | sgd | adam | adamw, default='adam'
-        How weights follow their gradient.
-    alpha : a number of at least 0, default=0.0001
-        Strength of the L2 penalty on the weights, alpha / 2 times their squares, shared by the rows of a minibatch;
-        with adamw the share of the weights that each step of length one takes away.
-    batch_size : auto or an integer of at least 1, default='auto'
-        Rows of a minibatch; auto is 200, or all if there are fewer. Not for lbfgs.
+        Optimiser.
+    alpha : a number >= 0, default=0.0001
+        Strength of the L2 penalty on the weights, alpha / 2 times the sum of squares, divided by the rows of a
+        minibatch; for adamw, the weight decay.
+    batch_size : auto or an integer >= 1, default='auto'
+        Number of rows in a minibatch; auto is 200, or all rows if there are fewer. Ignored by lbfgs.
     learning_rate : constant | invscaling | adaptive | cosine, default='constant'
-        How the step length changes.
-    learning_rate_init : a number above 0, default=0.001
-        First step length.
+        Learning rate schedule.
+    learning_rate_init : a number > 0, default=0.001
+        Initial learning rate.
     power_t : a number, default=0.5
-        Exponent of the schedule invscaling.
-    max_iter : an integer of at least 1, default=200
-        Most epochs, or steps of lbfgs.
+        Exponent of the invscaling schedule.
+    max_iter : an integer >= 1, default=200
+        Maximum number of epochs, or of iterations for lbfgs.
     shuffle : bool, default=True
         Whether to shuffle the rows before each epoch.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    tol : a number of at least 0, default=0.0001
-        Stop when the loss (or the held-out score) improves by less in `n_iter_no_change` epochs; for lbfgs, when no
-        component of the gradient is larger.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    tol : a number >= 0, default=0.0001
+        Stop when the loss (or the held-out score) improves by less than this over `n_iter_no_change` epochs; for
+        lbfgs, when no component of the gradient exceeds this.
     warm_start : bool, default=False
-        Whether `fit` goes on from the model that is there.
-    momentum : a number of at least 0 and at most 1, default=0.9
-        Share of the last step that is kept, for sgd.
+        Whether `fit` continues from the current model.
+    momentum : a number in [0, 1], default=0.9
+        Momentum, for sgd.
     nesterovs_momentum : bool, default=True
-        Whether momentum looks ahead, for sgd.
+        Whether to use Nesterov momentum, for sgd.
     early_stopping : bool, default=False
-        Whether to hold out rows, stop when their score stops rising, and keep the weights that had the best.
-    validation_fraction : a number above 0 and below 1, default=0.1
-        Share of the rows held out.
-    beta_1 : a number of at least 0 and below 1, default=0.9
-        Decay of the first moment, for adam and adamw.
-    beta_2 : a number of at least 0 and below 1, default=0.999
-        Decay of the second moment, for adam and adamw.
-    epsilon : a number above 0, default=1e-08
-        Keeps steps of adam and adamw finite.
-    n_iter_no_change : an integer of at least 1, default=10
-        Epochs without improvement before stopping.
+        Whether to hold out rows, stop when the score on them stops rising, and keep the best weights.
+    validation_fraction : a number in (0, 1), default=0.1
+        Fraction of rows to hold out for early stopping.
+    beta_1 : a number in [0, 1), default=0.9
+        Decay rate of the first moment, for adam and adamw.
+    beta_2 : a number in [0, 1), default=0.999
+        Decay rate of the second moment, for adam and adamw.
+    epsilon : a number > 0, default=1e-08
+        Numerical stability term of adam and adamw.
+    n_iter_no_change : an integer >= 1, default=10
+        Number of epochs without improvement before stopping.
     init : glorot | he, default='glorot'
-        How wide the weights start.
-    dropout : a number of at least 0 and below 1, default=0.0
-        Share of hidden units left out in each step, at random. Not for lbfgs.
+        Initialisation of the weights.
+    dropout : a number in [0, 1), default=0.0
+        Dropout rate of the hidden units. Not available with lbfgs.
     batch_norm : bool, default=False
-        Whether to normalise the input of hidden units over each block of a minibatch. Not for lbfgs.
-    clip_norm : None or a number above 0, default=None
-        Longest gradient; longer ones are shortened to it. Not for lbfgs.
+        Whether to apply batch normalisation, over each block of a minibatch. Not available with lbfgs.
+    clip_norm : None or a number > 0, default=None
+        Gradient clipping: maximum norm of the gradient. Not available with lbfgs.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose, max_fun : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -4847,64 +4852,64 @@ class MLPRegressor(_base.Regressor, sklearn.neural_network.MLPRegressor):
     ----------
     loss : squared_error | huber | poisson, default='squared_error'
         What a wrong number costs.
-    hidden_layer_sizes : a list, each an integer of at least 1, default=(100,)
-        Units of each hidden layer.
+    hidden_layer_sizes : a list of integers >= 1, default=(100,)
+        Number of units in each hidden layer.
     activation : relu | leaky_relu | logistic | tanh | softplus | gelu | identity, default='relu'
-        What a hidden unit makes of its input.
+        Activation function of the hidden layers.
     solver : lbfgs | sgd | adam | adamw, default='adam'
-        How weights follow their gradient.
-    alpha : a number of at least 0, default=0.0001
-        Strength of the L2 penalty on the weights, alpha / 2 times their squares, shared by the rows of a minibatch;
-        with adamw the share of the weights that each step of length one takes away.
-    batch_size : auto or an integer of at least 1, default='auto'
-        Rows of a minibatch; auto is 200, or all if there are fewer. Not for lbfgs.
+        Optimiser.
+    alpha : a number >= 0, default=0.0001
+        Strength of the L2 penalty on the weights, alpha / 2 times the sum of squares, divided by the rows of a
+        minibatch; for adamw, the weight decay.
+    batch_size : auto or an integer >= 1, default='auto'
+        Number of rows in a minibatch; auto is 200, or all rows if there are fewer. Ignored by lbfgs.
     learning_rate : constant | invscaling | adaptive | cosine, default='constant'
-        How the step length changes.
-    learning_rate_init : a number above 0, default=0.001
-        First step length.
+        Learning rate schedule.
+    learning_rate_init : a number > 0, default=0.001
+        Initial learning rate.
     power_t : a number, default=0.5
-        Exponent of the schedule invscaling.
-    max_iter : an integer of at least 1, default=200
-        Most epochs, or steps of lbfgs.
+        Exponent of the invscaling schedule.
+    max_iter : an integer >= 1, default=200
+        Maximum number of epochs, or of iterations for lbfgs.
     shuffle : bool, default=True
         Whether to shuffle the rows before each epoch.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    tol : a number of at least 0, default=0.0001
-        Stop when the loss (or the held-out score) improves by less in `n_iter_no_change` epochs; for lbfgs, when no
-        component of the gradient is larger.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    tol : a number >= 0, default=0.0001
+        Stop when the loss (or the held-out score) improves by less than this over `n_iter_no_change` epochs; for
+        lbfgs, when no component of the gradient exceeds this.
     warm_start : bool, default=False
-        Whether `fit` goes on from the model that is there.
-    momentum : a number of at least 0 and at most 1, default=0.9
-        Share of the last step that is kept, for sgd.
+        Whether `fit` continues from the current model.
+    momentum : a number in [0, 1], default=0.9
+        Momentum, for sgd.
     nesterovs_momentum : bool, default=True
-        Whether momentum looks ahead, for sgd.
+        Whether to use Nesterov momentum, for sgd.
     early_stopping : bool, default=False
-        Whether to hold out rows, stop when their score stops rising, and keep the weights that had the best.
-    validation_fraction : a number above 0 and below 1, default=0.1
-        Share of the rows held out.
-    beta_1 : a number of at least 0 and below 1, default=0.9
-        Decay of the first moment, for adam and adamw.
-    beta_2 : a number of at least 0 and below 1, default=0.999
-        Decay of the second moment, for adam and adamw.
-    epsilon : a number above 0, default=1e-08
-        Keeps steps of adam and adamw finite.
-    n_iter_no_change : an integer of at least 1, default=10
-        Epochs without improvement before stopping.
-    huber_delta : a number above 0, default=1.0
+        Whether to hold out rows, stop when the score on them stops rising, and keep the best weights.
+    validation_fraction : a number in (0, 1), default=0.1
+        Fraction of rows to hold out for early stopping.
+    beta_1 : a number in [0, 1), default=0.9
+        Decay rate of the first moment, for adam and adamw.
+    beta_2 : a number in [0, 1), default=0.999
+        Decay rate of the second moment, for adam and adamw.
+    epsilon : a number > 0, default=1e-08
+        Numerical stability term of adam and adamw.
+    n_iter_no_change : an integer >= 1, default=10
+        Number of epochs without improvement before stopping.
+    huber_delta : a number > 0, default=1.0
         Error up to which the Huber loss is squared.
     init : glorot | he, default='glorot'
-        How wide the weights start.
-    dropout : a number of at least 0 and below 1, default=0.0
-        Share of hidden units left out in each step, at random. Not for lbfgs.
+        Initialisation of the weights.
+    dropout : a number in [0, 1), default=0.0
+        Dropout rate of the hidden units. Not available with lbfgs.
     batch_norm : bool, default=False
-        Whether to normalise the input of hidden units over each block of a minibatch. Not for lbfgs.
-    clip_norm : None or a number above 0, default=None
-        Longest gradient; longer ones are shortened to it. Not for lbfgs.
+        Whether to apply batch normalisation, over each block of a minibatch. Not available with lbfgs.
+    clip_norm : None or a number > 0, default=None
+        Gradient clipping: maximum norm of the gradient. Not available with lbfgs.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose, max_fun : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -5016,20 +5021,20 @@ class MLPRegressor(_base.Regressor, sklearn.neural_network.MLPRegressor):
 
 
 class StandardScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.StandardScaler):
-    """Brings every column to mean 0 and standard deviation 1.
+    """Standardises every column to mean 0 and standard deviation 1.
 
     Objective: ``z = (x - mean(x)) / sd(x)``
 
     Parameters
     ----------
     with_mean : bool, default=True
-        Whether to take off the mean.
+        Whether to subtract the mean.
     with_std : bool, default=True
         Whether to divide by the standard deviation.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -5082,20 +5087,20 @@ class StandardScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.
 
 
 class MinMaxScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.MinMaxScaler):
-    """Brings every column into a range, 0 to 1 unless said otherwise.
+    """Scales every column to a range, by default 0 to 1.
 
     Objective: ``z = (x - min(x)) / (max(x) - min(x))``
 
     Parameters
     ----------
-    feature_range : a list, each a number, default=(0, 1)
-        Lower and upper end of the range.
+    feature_range : a list of numbers, default=(0, 1)
+        Lower and upper limit of the range.
     clip : bool, default=False
-        Whether to keep new rows inside the range.
+        Whether to clip new values to the range.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -5151,18 +5156,18 @@ class MinMaxScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Mi
 
 
 class MaxAbsScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.MaxAbsScaler):
-    """Divides every column by its largest absolute value.
+    """Scales every column by its largest absolute value.
 
     Objective: ``z = x / max |x|``
 
     Parameters
     ----------
     clip : bool, default=False
-        Whether to keep new rows between -1 and 1.
+        Whether to clip new values to the range -1 to 1.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -5213,24 +5218,24 @@ class MaxAbsScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Ma
 
 
 class RobustScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.RobustScaler):
-    """Takes off the median and divides by the range between two quantiles, which outliers hardly move.
+    """Subtracts the median and divides by the range between two quantiles, which is robust to outliers.
 
     Objective: ``z = (x - median(x)) / (q75(x) - q25(x))``
 
     Parameters
     ----------
     with_centering : bool, default=True
-        Whether to take off the median.
+        Whether to subtract the median.
     with_scaling : bool, default=True
-        Whether to divide by the range.
-    quantile_range : a list, each a number, default=(25.0, 75.0)
-        Lower and upper quantile in percent.
+        Whether to divide by the quantile range.
+    quantile_range : a list of numbers, default=(25.0, 75.0)
+        Lower and upper quantile, in percent.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     unit_variance : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -5283,26 +5288,26 @@ class RobustScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Ro
 
 
 class SimpleImputer(_base.Transforms, _base.Transformer, sklearn.impute.SimpleImputer):
-    """Replaces missing values by one number for each column.
+    """Replaces missing values by a statistic of the column.
 
     Objective: ``z_j = x_j, or a statistic of x_j where it is missing``
 
     Parameters
     ----------
     strategy : mean | median | most_frequent | constant, default='mean'
-        What stands for a missing value.
+        What replaces a missing value.
     fill_value : a number, default=None
-        The constant of the strategy `constant`.
+        Value for the strategy `constant`.
     add_indicator : bool, default=False
-        Whether to append a column of 0 and 1 for each column with missing values.
+        Whether to add an indicator column for each column with missing values.
     keep_empty_features : bool, default=False
-        Whether to keep a column that has no value at all, filled with `fill_value`.
+        Whether to keep columns without any value, filled with `fill_value`.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     missing_values : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -5356,26 +5361,26 @@ class SimpleImputer(_base.Transforms, _base.Transformer, sklearn.impute.SimpleIm
 
 
 class OneHotEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.preprocessing.OneHotEncoder):
-    """Turns each categorical column into one column of 0 and 1 for each category.
+    """Encodes each categorical column as one column of 0 and 1 for each category.
 
     Objective: ``z_jc = 1[x_j = c]``
 
     Parameters
     ----------
     drop : None | first | if_binary, default=None
-        Which category has no column.
+        Which category to drop.
     sparse_output : bool, default=True
-        Whether results are sparse where the reader takes that.
+        Whether to return sparse output where it is supported.
     handle_unknown : error | ignore | infrequent_if_exist, default='error'
-        What to do with a category that was not there when fitting.
-    min_frequency : None or a number above 0, default=None
-        Categories with fewer rows share a column; below 1 it is a share of the rows.
-    max_categories : None or an integer of at least 1, default=None
-        Most columns for one feature, rare categories sharing the last.
+        What to do with a category that was not seen in fitting.
+    min_frequency : None or a number > 0, default=None
+        Categories with fewer rows share one column; a value below 1 is a fraction of the rows.
+    max_categories : None or an integer >= 1, default=None
+        Maximum number of columns for one feature; rare categories share the last.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     categories, dtype, feature_name_combiner : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -5432,7 +5437,7 @@ class OneHotEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.
 
 
 class OrdinalEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.preprocessing.OrdinalEncoder):
-    """Turns categories into the numbers 0, 1, 2, .
+    """Encodes categories as the integers 0, 1, 2, .
 
     .. in their order.
 
@@ -5441,13 +5446,13 @@ class OrdinalEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn
     Parameters
     ----------
     handle_unknown : error | use_encoded_value, default='error'
-        What to do with a category that was not there when fitting.
+        What to do with a category that was not seen in fitting.
     unknown_value : a number, default=None
-        What stands for such a category.
+        Code of unknown categories.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     categories, dtype, encoded_missing_value, min_frequency, max_categories : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -5502,47 +5507,47 @@ class OrdinalEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn
 
 
 class DecisionTreeClassifier(_base.Leaves, _base.Importances, _base.Classifier, sklearn.tree.DecisionTreeClassifier):
-    """A tree of questions that ends in shares of classes.
+    """Decision tree for classes.
 
-    Easy to read, needs no scaling, takes categories and missing values as they are.
+    Easy to read, needs no scaling, handles categories and missing values.
 
     Objective: ``min_T sum_leaves w_leaf impurity(leaf) + ccp_alpha |leaves|``
 
     Parameters
     ----------
     criterion : gini | entropy | log_loss, default='gini'
-        How the purity of a node is measured.
+        Impurity measure.
     splitter : best | random, default='best'
-        The best threshold of each column, or a random one.
-    max_depth : None or an integer of at least 1, default=None
-        Most questions on the way to a leaf; none for no limit.
-    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
-        A node with fewer rows is a leaf: a count, or a share of all rows.
-    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
-        Every leaf has so many rows: a count, or a share of all rows.
-    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
-        Every leaf has this share of all weight.
-    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default=None
-        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+        How thresholds are chosen: the best one of each column, or a random one.
+    max_depth : None or an integer >= 1, default=None
+        Maximum tree depth; none for no limit.
+    min_samples_split : an integer >= 2 or a number in (0, 1], default=2
+        Minimum number of rows to split a node: a count, or a fraction of all rows.
+    min_samples_leaf : an integer >= 1 or a number in (0, 1], default=1
+        Minimum number of rows in a leaf: a count, or a fraction of all rows.
+    min_weight_fraction_leaf : a number in [0, 0.5], default=0.0
+        Minimum fraction of the total weight in a leaf.
+    max_features : sqrt | log2 | None or an integer >= 1 or a number in (0, 1], default=None
+        Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    max_leaf_nodes : None or an integer of at least 2, default=None
-        Most leaves; the best splits come first.
-    min_impurity_decrease : a number of at least 0, default=0.0
-        A split must lower the weighted impurity by this much.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    max_leaf_nodes : None or an integer >= 2, default=None
+        Maximum number of leaves, grown best split first; none for no limit.
+    min_impurity_decrease : a number >= 0, default=0.0
+        Minimum decrease of the weighted impurity by a split.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
-    ccp_alpha : a number of at least 0, default=0.0
-        Price of a leaf when the grown tree is cut back.
-    significance : None or a number above 0 and at most 1, default=None
-        A split must be significant at this level by a chi-squared test; none for no test.
-    prune_fraction : a number of at least 0 and below 1, default=0.0
-        Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
+    ccp_alpha : a number >= 0, default=0.0
+        Complexity parameter of cost-complexity pruning: cost of a leaf.
+    significance : None or a number in (0, 1], default=None
+        Significance level that a split must reach in a chi-squared test; none for no test.
+    prune_fraction : a number in [0, 1), default=0.0
+        Fraction of rows to hold out for reduced-error pruning.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     monotonic_cst : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -5616,44 +5621,44 @@ class DecisionTreeClassifier(_base.Leaves, _base.Importances, _base.Classifier, 
 
 
 class DecisionTreeRegressor(_base.Leaves, _base.Importances, _base.Regressor, sklearn.tree.DecisionTreeRegressor):
-    """A tree of questions that ends in numbers: a piecewise constant function.
+    """Decision tree for numbers: a piecewise constant function.
 
-    Takes categories and missing values as they are.
+    Handles categories and missing values.
 
     Objective: ``min_T sum_leaves sum_{i in leaf} w_i loss(y_i, value) + ccp_alpha |leaves|``
 
     Parameters
     ----------
     criterion : squared_error | absolute_error | poisson, default='squared_error'
-        How the spread of a node is measured.
+        Impurity measure.
     splitter : best | random, default='best'
-        The best threshold of each column, or a random one.
-    max_depth : None or an integer of at least 1, default=None
-        Most questions on the way to a leaf; none for no limit.
-    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
-        A node with fewer rows is a leaf: a count, or a share of all rows.
-    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
-        Every leaf has so many rows: a count, or a share of all rows.
-    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
-        Every leaf has this share of all weight.
-    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default=None
-        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
+        How thresholds are chosen: the best one of each column, or a random one.
+    max_depth : None or an integer >= 1, default=None
+        Maximum tree depth; none for no limit.
+    min_samples_split : an integer >= 2 or a number in (0, 1], default=2
+        Minimum number of rows to split a node: a count, or a fraction of all rows.
+    min_samples_leaf : an integer >= 1 or a number in (0, 1], default=1
+        Minimum number of rows in a leaf: a count, or a fraction of all rows.
+    min_weight_fraction_leaf : a number in [0, 0.5], default=0.0
+        Minimum fraction of the total weight in a leaf.
+    max_features : sqrt | log2 | None or an integer >= 1 or a number in (0, 1], default=None
+        Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    max_leaf_nodes : None or an integer of at least 2, default=None
-        Most leaves; the best splits come first.
-    min_impurity_decrease : a number of at least 0, default=0.0
-        A split must lower the weighted impurity by this much.
-    ccp_alpha : a number of at least 0, default=0.0
-        Price of a leaf when the grown tree is cut back.
-    significance : None or a number above 0 and at most 1, default=None
-        A split must be significant at this level by an F test (absolute_error: median test); none for no test.
-    prune_fraction : a number of at least 0 and below 1, default=0.0
-        Share of rows held out to cut the grown tree back where it does not help on them (reduced error).
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    max_leaf_nodes : None or an integer >= 2, default=None
+        Maximum number of leaves, grown best split first; none for no limit.
+    min_impurity_decrease : a number >= 0, default=0.0
+        Minimum decrease of the weighted impurity by a split.
+    ccp_alpha : a number >= 0, default=0.0
+        Complexity parameter of cost-complexity pruning: cost of a leaf.
+    significance : None or a number in (0, 1], default=None
+        Significance level that a split must reach in an F test (absolute_error: median test); none for no test.
+    prune_fraction : a number in [0, 1), default=0.0
+        Fraction of rows to hold out for reduced-error pruning.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     monotonic_cst : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -5724,7 +5729,7 @@ class DecisionTreeRegressor(_base.Leaves, _base.Importances, _base.Regressor, sk
 
 
 class RandomForestClassifier(_base.Leaves, _base.Importances, _base.Classifier, sklearn.ensemble.RandomForestClassifier):
-    """Many trees, each on its own sample of the rows and with random columns at each split, vote by their shares of classes.
+    """Averages many decision trees, each grown on its own sample of rows with random columns at each split.
 
     A strong default.
 
@@ -5732,43 +5737,43 @@ class RandomForestClassifier(_base.Leaves, _base.Importances, _base.Classifier, 
 
     Parameters
     ----------
-    n_estimators : an integer of at least 1, default=100
-        How many trees.
+    n_estimators : an integer >= 1, default=100
+        Number of trees.
     criterion : gini | entropy | log_loss, default='gini'
-        How the purity or spread of a node is measured.
-    max_depth : None or an integer of at least 1, default=None
-        Most questions on the way to a leaf; none for no limit.
-    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
-        A node with fewer rows is a leaf: a count, or a share of all rows.
-    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
-        Every leaf has so many rows: a count, or a share of all rows.
-    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
-        Every leaf has this share of all weight.
-    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default='sqrt'
-        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
-    max_leaf_nodes : None or an integer of at least 2, default=None
-        Most leaves of a tree; the best splits come first.
-    min_impurity_decrease : a number of at least 0, default=0.0
-        A split must lower the weighted impurity by this much.
+        Impurity measure.
+    max_depth : None or an integer >= 1, default=None
+        Maximum tree depth; none for no limit.
+    min_samples_split : an integer >= 2 or a number in (0, 1], default=2
+        Minimum number of rows to split a node: a count, or a fraction of all rows.
+    min_samples_leaf : an integer >= 1 or a number in (0, 1], default=1
+        Minimum number of rows in a leaf: a count, or a fraction of all rows.
+    min_weight_fraction_leaf : a number in [0, 0.5], default=0.0
+        Minimum fraction of the total weight in a leaf.
+    max_features : sqrt | log2 | None or an integer >= 1 or a number in (0, 1], default='sqrt'
+        Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
+    max_leaf_nodes : None or an integer >= 2, default=None
+        Maximum number of leaves of a tree, grown best split first; none for no limit.
+    min_impurity_decrease : a number >= 0, default=0.0
+        Minimum decrease of the weighted impurity by a split.
     bootstrap : bool, default=True
-        Whether each tree sees a bootstrap sample of the rows instead of all.
+        Whether to grow each tree on a bootstrap sample of the rows instead of all rows.
     oob_score : bool, default=False
-        Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+        Whether to compute the score on out-of-bag rows; needs bootstrap.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
-    ccp_alpha : a number of at least 0, default=0.0
-        Price of a leaf when a grown tree is cut back.
-    max_samples : None or an integer of at least 1 or a number above 0 and at most 1, default=None
-        Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+    ccp_alpha : a number >= 0, default=0.0
+        Complexity parameter of cost-complexity pruning: cost of a leaf.
+    max_samples : None or an integer >= 1 or a number in (0, 1], default=None
+        Size of a bootstrap sample: none for the number of rows, a count or a fraction.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start, monotonic_cst : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -5846,7 +5851,7 @@ class RandomForestClassifier(_base.Leaves, _base.Importances, _base.Classifier, 
 
 
 class RandomForestRegressor(_base.Leaves, _base.Importances, _base.Regressor, sklearn.ensemble.RandomForestRegressor):
-    """The mean of many trees, each on its own sample of the rows.
+    """Averages many regression trees, each grown on its own sample of rows.
 
     A strong default for numbers.
 
@@ -5854,40 +5859,40 @@ class RandomForestRegressor(_base.Leaves, _base.Importances, _base.Regressor, sk
 
     Parameters
     ----------
-    n_estimators : an integer of at least 1, default=100
-        How many trees.
+    n_estimators : an integer >= 1, default=100
+        Number of trees.
     criterion : squared_error | absolute_error | poisson, default='squared_error'
-        How the purity or spread of a node is measured.
-    max_depth : None or an integer of at least 1, default=None
-        Most questions on the way to a leaf; none for no limit.
-    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
-        A node with fewer rows is a leaf: a count, or a share of all rows.
-    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
-        Every leaf has so many rows: a count, or a share of all rows.
-    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
-        Every leaf has this share of all weight.
-    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default=1.0
-        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
-    max_leaf_nodes : None or an integer of at least 2, default=None
-        Most leaves of a tree; the best splits come first.
-    min_impurity_decrease : a number of at least 0, default=0.0
-        A split must lower the weighted impurity by this much.
+        Impurity measure.
+    max_depth : None or an integer >= 1, default=None
+        Maximum tree depth; none for no limit.
+    min_samples_split : an integer >= 2 or a number in (0, 1], default=2
+        Minimum number of rows to split a node: a count, or a fraction of all rows.
+    min_samples_leaf : an integer >= 1 or a number in (0, 1], default=1
+        Minimum number of rows in a leaf: a count, or a fraction of all rows.
+    min_weight_fraction_leaf : a number in [0, 0.5], default=0.0
+        Minimum fraction of the total weight in a leaf.
+    max_features : sqrt | log2 | None or an integer >= 1 or a number in (0, 1], default=1.0
+        Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
+    max_leaf_nodes : None or an integer >= 2, default=None
+        Maximum number of leaves of a tree, grown best split first; none for no limit.
+    min_impurity_decrease : a number >= 0, default=0.0
+        Minimum decrease of the weighted impurity by a split.
     bootstrap : bool, default=True
-        Whether each tree sees a bootstrap sample of the rows instead of all.
+        Whether to grow each tree on a bootstrap sample of the rows instead of all rows.
     oob_score : bool, default=False
-        Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+        Whether to compute the score on out-of-bag rows; needs bootstrap.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    ccp_alpha : a number of at least 0, default=0.0
-        Price of a leaf when a grown tree is cut back.
-    max_samples : None or an integer of at least 1 or a number above 0 and at most 1, default=None
-        Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    ccp_alpha : a number >= 0, default=0.0
+        Complexity parameter of cost-complexity pruning: cost of a leaf.
+    max_samples : None or an integer >= 1 or a number in (0, 1], default=None
+        Size of a bootstrap sample: none for the number of rows, a count or a fraction.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start, monotonic_cst : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -5962,49 +5967,49 @@ class RandomForestRegressor(_base.Leaves, _base.Importances, _base.Regressor, sk
 
 
 class ExtraTreesClassifier(_base.Leaves, _base.Importances, _base.Classifier, sklearn.ensemble.ExtraTreesClassifier):
-    """Many trees with random thresholds vote by their shares of classes: smoother than a random forest, and faster to grow.
+    """Averages many decision trees with random thresholds: smoother than a random forest, and faster to grow.
 
     Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
 
     Parameters
     ----------
-    n_estimators : an integer of at least 1, default=100
-        How many trees.
+    n_estimators : an integer >= 1, default=100
+        Number of trees.
     criterion : gini | entropy | log_loss, default='gini'
-        How the purity or spread of a node is measured.
-    max_depth : None or an integer of at least 1, default=None
-        Most questions on the way to a leaf; none for no limit.
-    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
-        A node with fewer rows is a leaf: a count, or a share of all rows.
-    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
-        Every leaf has so many rows: a count, or a share of all rows.
-    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
-        Every leaf has this share of all weight.
-    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default='sqrt'
-        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
-    max_leaf_nodes : None or an integer of at least 2, default=None
-        Most leaves of a tree; the best splits come first.
-    min_impurity_decrease : a number of at least 0, default=0.0
-        A split must lower the weighted impurity by this much.
+        Impurity measure.
+    max_depth : None or an integer >= 1, default=None
+        Maximum tree depth; none for no limit.
+    min_samples_split : an integer >= 2 or a number in (0, 1], default=2
+        Minimum number of rows to split a node: a count, or a fraction of all rows.
+    min_samples_leaf : an integer >= 1 or a number in (0, 1], default=1
+        Minimum number of rows in a leaf: a count, or a fraction of all rows.
+    min_weight_fraction_leaf : a number in [0, 0.5], default=0.0
+        Minimum fraction of the total weight in a leaf.
+    max_features : sqrt | log2 | None or an integer >= 1 or a number in (0, 1], default='sqrt'
+        Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
+    max_leaf_nodes : None or an integer >= 2, default=None
+        Maximum number of leaves of a tree, grown best split first; none for no limit.
+    min_impurity_decrease : a number >= 0, default=0.0
+        Minimum decrease of the weighted impurity by a split.
     bootstrap : bool, default=False
-        Whether each tree sees a bootstrap sample of the rows instead of all.
+        Whether to grow each tree on a bootstrap sample of the rows instead of all rows.
     oob_score : bool, default=False
-        Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+        Whether to compute the score on out-of-bag rows; needs bootstrap.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
-    ccp_alpha : a number of at least 0, default=0.0
-        Price of a leaf when a grown tree is cut back.
-    max_samples : None or an integer of at least 1 or a number above 0 and at most 1, default=None
-        Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+    ccp_alpha : a number >= 0, default=0.0
+        Complexity parameter of cost-complexity pruning: cost of a leaf.
+    max_samples : None or an integer >= 1 or a number in (0, 1], default=None
+        Size of a bootstrap sample: none for the number of rows, a count or a fraction.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start, monotonic_cst : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -6082,46 +6087,46 @@ class ExtraTreesClassifier(_base.Leaves, _base.Importances, _base.Classifier, sk
 
 
 class ExtraTreesRegressor(_base.Leaves, _base.Importances, _base.Regressor, sklearn.ensemble.ExtraTreesRegressor):
-    """The mean of many trees with random thresholds: smoother than a random forest, and faster to grow.
+    """Averages many regression trees with random thresholds: smoother than a random forest, and faster to grow.
 
     Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
 
     Parameters
     ----------
-    n_estimators : an integer of at least 1, default=100
-        How many trees.
+    n_estimators : an integer >= 1, default=100
+        Number of trees.
     criterion : squared_error | absolute_error | poisson, default='squared_error'
-        How the purity or spread of a node is measured.
-    max_depth : None or an integer of at least 1, default=None
-        Most questions on the way to a leaf; none for no limit.
-    min_samples_split : an integer of at least 2 or a number above 0 and at most 1, default=2
-        A node with fewer rows is a leaf: a count, or a share of all rows.
-    min_samples_leaf : an integer of at least 1 or a number above 0 and at most 1, default=1
-        Every leaf has so many rows: a count, or a share of all rows.
-    min_weight_fraction_leaf : a number of at least 0 and at most 0.5, default=0.0
-        Every leaf has this share of all weight.
-    max_features : sqrt | log2 | None or an integer of at least 1 or a number above 0 and at most 1, default=1.0
-        How many columns are tried at a split: none for all, sqrt, log2, a count or a share.
-    max_leaf_nodes : None or an integer of at least 2, default=None
-        Most leaves of a tree; the best splits come first.
-    min_impurity_decrease : a number of at least 0, default=0.0
-        A split must lower the weighted impurity by this much.
+        Impurity measure.
+    max_depth : None or an integer >= 1, default=None
+        Maximum tree depth; none for no limit.
+    min_samples_split : an integer >= 2 or a number in (0, 1], default=2
+        Minimum number of rows to split a node: a count, or a fraction of all rows.
+    min_samples_leaf : an integer >= 1 or a number in (0, 1], default=1
+        Minimum number of rows in a leaf: a count, or a fraction of all rows.
+    min_weight_fraction_leaf : a number in [0, 0.5], default=0.0
+        Minimum fraction of the total weight in a leaf.
+    max_features : sqrt | log2 | None or an integer >= 1 or a number in (0, 1], default=1.0
+        Number of columns to try at each split: none for all, sqrt, log2, a count or a fraction.
+    max_leaf_nodes : None or an integer >= 2, default=None
+        Maximum number of leaves of a tree, grown best split first; none for no limit.
+    min_impurity_decrease : a number >= 0, default=0.0
+        Minimum decrease of the weighted impurity by a split.
     bootstrap : bool, default=False
-        Whether each tree sees a bootstrap sample of the rows instead of all.
+        Whether to grow each tree on a bootstrap sample of the rows instead of all rows.
     oob_score : bool, default=False
-        Whether to judge the forest by the rows that each tree did not see; needs bootstrap.
+        Whether to compute the score on out-of-bag rows; needs bootstrap.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    ccp_alpha : a number of at least 0, default=0.0
-        Price of a leaf when a grown tree is cut back.
-    max_samples : None or an integer of at least 1 or a number above 0 and at most 1, default=None
-        Size of a bootstrap sample: none for as many as there are rows, a count or a share.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    ccp_alpha : a number >= 0, default=0.0
+        Complexity parameter of cost-complexity pruning: cost of a leaf.
+    max_samples : None or an integer >= 1 or a number in (0, 1], default=None
+        Size of a bootstrap sample: none for the number of rows, a count or a fraction.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start, monotonic_cst : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -6196,59 +6201,57 @@ class ExtraTreesRegressor(_base.Leaves, _base.Importances, _base.Regressor, skle
 
 
 class HistGradientBoostingClassifier(_base.Classifier, sklearn.ensemble.HistGradientBoostingClassifier):
-    """Boosted trees on binned columns for classes: usually the most accurate model for tables, and fast on many rows.
-
-    Takes categories and missing values as they are.
+    """Gradient-boosted trees for classes: often the most accurate on tables; handles categories and missing values.
 
     Objective: ``min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees``
 
     Parameters
     ----------
     loss : log_loss, default='log_loss'
-        What is minimised.
-    learning_rate : a number above 0, default=0.1
-        Shrinks every tree; smaller needs more rounds and generalises better.
-    max_iter : an integer of at least 1, default=100
-        Most rounds; one tree a round, with more than two classes one for each class.
-    max_leaf_nodes : None or an integer of at least 2, default=31
-        Most leaves of a tree; none for no limit.
-    max_depth : None or an integer of at least 1, default=None
-        Most questions on the way to a leaf; none for no limit.
-    min_samples_leaf : an integer of at least 1, default=20
-        Every leaf has so many rows.
-    l2_regularization : a number of at least 0, default=0.0
-        Penalty on the squares of leaf values.
-    max_features : a number above 0 and at most 1, default=1.0
-        Share of the columns tried at each split.
-    max_bins : an integer of at least 2 and at most 255, default=255
-        Most bins of a column, missing values apart.
-    monotonic_cst : a list, each an integer of at least -1 and at most 1, default=None
-        For each column -1 (falling), 0 or 1 (rising in it); empty for no constraint.
-    interaction_cst : a list, each a list, each an integer of at least 0, default=None
-        Groups of columns that may interact; a column in no group stands alone. Empty for no constraint.
+        Loss function.
+    learning_rate : a number > 0, default=0.1
+        Learning rate: shrinks every tree; smaller values need more rounds and generalise better.
+    max_iter : an integer >= 1, default=100
+        Maximum number of boosting rounds: one tree per round, or one per class if there are more than two classes.
+    max_leaf_nodes : None or an integer >= 2, default=31
+        Maximum number of leaves of a tree; none for no limit.
+    max_depth : None or an integer >= 1, default=None
+        Maximum tree depth; none for no limit.
+    min_samples_leaf : an integer >= 1, default=20
+        Minimum number of rows in a leaf.
+    l2_regularization : a number >= 0, default=0.0
+        L2 penalty on the leaf values.
+    max_features : a number in (0, 1], default=1.0
+        Fraction of the columns to try at each split.
+    max_bins : an integer in [2, 255], default=255
+        Maximum number of bins of a column, not counting the bin of missing values.
+    monotonic_cst : a list of integers in [-1, 1], default=None
+        Monotonic constraint of each column: 1 increasing, -1 decreasing, 0 none; empty for no constraints.
+    interaction_cst : a list of lists of integers >= 0, default=None
+        Groups of columns that may interact; a column in no group interacts with none. Empty for no constraints.
     warm_start : bool, default=False
-        Whether `fit` goes on from the model that is there.
+        Whether `fit` continues from the current model.
     early_stopping : auto or bool, default='auto'
-        Whether held-out rows stop the growth: auto (more than 10,000 rows), true or false.
-    validation_fraction : a number above 0 and below 1, default=0.1
-        Share of the rows held out for early stopping.
-    n_iter_no_change : an integer of at least 1, default=10
-        Stop when the held-out loss did not fall for so many rounds.
-    tol : a number of at least 0, default=1e-07
-        What counts as falling.
+        Whether to stop early by the loss on held-out rows: true, false or auto (more than 10,000 rows).
+    validation_fraction : a number in (0, 1), default=0.1
+        Fraction of rows to hold out for early stopping.
+    n_iter_no_change : an integer >= 1, default=10
+        Number of rounds without improvement before stopping early.
+    tol : a number >= 0, default=1e-07
+        Smallest change of the loss that counts as an improvement.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
-    subsample : a number above 0 and at most 1, default=1.0
-        Share of the rows that each round sees.
+    subsample : a number in (0, 1], default=1.0
+        Fraction of the rows to draw in each round.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     categorical_features, scoring : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -6335,58 +6338,56 @@ class HistGradientBoostingClassifier(_base.Classifier, sklearn.ensemble.HistGrad
 
 
 class HistGradientBoostingRegressor(_base.Regressor, sklearn.ensemble.HistGradientBoostingRegressor):
-    """Boosted trees on binned columns for numbers: usually the most accurate model for tables, and fast on many rows.
-
-    Takes categories and missing values as they are.
+    """Gradient-boosted trees for numbers: often the most accurate on tables; handles categories and missing values.
 
     Objective: ``min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees``
 
     Parameters
     ----------
     loss : squared_error | absolute_error | gamma | poisson | quantile, default='squared_error'
-        What is minimised.
-    quantile : a number of at least 0 and at most 1, default=None
-        Which quantile the loss `quantile` looks for.
-    learning_rate : a number above 0, default=0.1
-        Shrinks every tree; smaller needs more rounds and generalises better.
-    max_iter : an integer of at least 1, default=100
-        Most rounds; one tree a round, with more than two classes one for each class.
-    max_leaf_nodes : None or an integer of at least 2, default=31
-        Most leaves of a tree; none for no limit.
-    max_depth : None or an integer of at least 1, default=None
-        Most questions on the way to a leaf; none for no limit.
-    min_samples_leaf : an integer of at least 1, default=20
-        Every leaf has so many rows.
-    l2_regularization : a number of at least 0, default=0.0
-        Penalty on the squares of leaf values.
-    max_features : a number above 0 and at most 1, default=1.0
-        Share of the columns tried at each split.
-    max_bins : an integer of at least 2 and at most 255, default=255
-        Most bins of a column, missing values apart.
-    monotonic_cst : a list, each an integer of at least -1 and at most 1, default=None
-        For each column -1 (falling), 0 or 1 (rising in it); empty for no constraint.
-    interaction_cst : a list, each a list, each an integer of at least 0, default=None
-        Groups of columns that may interact; a column in no group stands alone. Empty for no constraint.
+        Loss function.
+    quantile : a number in [0, 1], default=None
+        Quantile to predict, for the loss `quantile`.
+    learning_rate : a number > 0, default=0.1
+        Learning rate: shrinks every tree; smaller values need more rounds and generalise better.
+    max_iter : an integer >= 1, default=100
+        Maximum number of boosting rounds: one tree per round, or one per class if there are more than two classes.
+    max_leaf_nodes : None or an integer >= 2, default=31
+        Maximum number of leaves of a tree; none for no limit.
+    max_depth : None or an integer >= 1, default=None
+        Maximum tree depth; none for no limit.
+    min_samples_leaf : an integer >= 1, default=20
+        Minimum number of rows in a leaf.
+    l2_regularization : a number >= 0, default=0.0
+        L2 penalty on the leaf values.
+    max_features : a number in (0, 1], default=1.0
+        Fraction of the columns to try at each split.
+    max_bins : an integer in [2, 255], default=255
+        Maximum number of bins of a column, not counting the bin of missing values.
+    monotonic_cst : a list of integers in [-1, 1], default=None
+        Monotonic constraint of each column: 1 increasing, -1 decreasing, 0 none; empty for no constraints.
+    interaction_cst : a list of lists of integers >= 0, default=None
+        Groups of columns that may interact; a column in no group interacts with none. Empty for no constraints.
     warm_start : bool, default=False
-        Whether `fit` goes on from the model that is there.
+        Whether `fit` continues from the current model.
     early_stopping : auto or bool, default='auto'
-        Whether held-out rows stop the growth: auto (more than 10,000 rows), true or false.
-    validation_fraction : a number above 0 and below 1, default=0.1
-        Share of the rows held out for early stopping.
-    n_iter_no_change : an integer of at least 1, default=10
-        Stop when the held-out loss did not fall for so many rounds.
-    tol : a number of at least 0, default=1e-07
-        What counts as falling.
+        Whether to stop early by the loss on held-out rows: true, false or auto (more than 10,000 rows).
+    validation_fraction : a number in (0, 1), default=0.1
+        Fraction of rows to hold out for early stopping.
+    n_iter_no_change : an integer >= 1, default=10
+        Number of rounds without improvement before stopping early.
+    tol : a number >= 0, default=1e-07
+        Smallest change of the loss that counts as an improvement.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
-    subsample : a number above 0 and at most 1, default=1.0
-        Share of the rows that each round sees.
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    subsample : a number in (0, 1], default=1.0
+        Fraction of the rows to draw in each round.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     categorical_features, scoring : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -6472,22 +6473,22 @@ class HistGradientBoostingRegressor(_base.Regressor, sklearn.ensemble.HistGradie
 
 
 class AdaBoostClassifier(_base.Importances, _base.Classifier, sklearn.ensemble.AdaBoostClassifier):
-    """Weak models one after the other, each on the rows that the others get wrong; they vote by how good they are.
+    """Boosts weak models: each is fitted with more weight on the rows that the previous ones got wrong; a weighted vote.
 
     Objective: ``min_F sum_i w_i exp(-y_i F(x_i)), F = sum_t a_t f_t``
 
     Parameters
     ----------
     estimator : None or a model, as Name(parameter=value, ...), default=None
-        The weak model; none for a tree of one question.
-    n_estimators : an integer of at least 1, default=50
-        Most rounds.
-    learning_rate : a number above 0, default=1.0
-        Shrinks the vote of each round.
+        The weak model; none for a decision tree of depth 1.
+    n_estimators : an integer >= 1, default=50
+        Maximum number of boosting rounds.
+    learning_rate : a number > 0, default=1.0
+        Learning rate: shrinks the weight of each round.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -6538,24 +6539,24 @@ class AdaBoostClassifier(_base.Importances, _base.Classifier, sklearn.ensemble.A
 
 
 class AdaBoostRegressor(_base.Importances, _base.Regressor, sklearn.ensemble.AdaBoostRegressor):
-    """Weak models one after the other, each on the rows that the others miss by most; predicts their weighted median.
+    """Boosts weak models: each draws more of the rows with large errors; predicts their weighted median.
 
     Objective: ``weighted median of models fitted to rows that the others miss``
 
     Parameters
     ----------
     estimator : None or a model, as Name(parameter=value, ...), default=None
-        The weak model; none for a tree of depth three.
-    n_estimators : an integer of at least 1, default=50
-        Most rounds.
-    learning_rate : a number above 0, default=1.0
-        Shrinks the vote of each round.
+        The weak model; none for a decision tree of depth 3.
+    n_estimators : an integer >= 1, default=50
+        Maximum number of boosting rounds.
+    learning_rate : a number > 0, default=1.0
+        Learning rate: shrinks the weight of each round.
     loss : linear | square | exponential, default='linear'
-        How a distance from the target counts.
+        Loss by which the row weights are updated.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -6607,34 +6608,34 @@ class AdaBoostRegressor(_base.Importances, _base.Regressor, sklearn.ensemble.Ada
 
 
 class BaggingClassifier(_base.Classifier, sklearn.ensemble.BaggingClassifier):
-    """Averages models fitted to samples of rows and columns, which steadies models that change much with their data.
+    """Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.
 
     Objective: ``f(x) = 1/T sum_t f_t(x), f_t fitted to a sample``
 
     Parameters
     ----------
     estimator : None or a model, as Name(parameter=value, ...), default=None
-        The model that is fitted to each sample; none for a decision tree.
-    n_estimators : an integer of at least 1, default=10
-        How many.
-    max_samples : an integer of at least 1 or a number above 0 and at most 1, default=None
-        Rows of a sample: a count or a share.
-    max_features : an integer of at least 1 or a number above 0 and at most 1, default=1.0
-        Columns of a sample: a count or a share.
+        The model to fit on each sample; none for a decision tree.
+    n_estimators : an integer >= 1, default=10
+        Number of models.
+    max_samples : an integer >= 1 or a number in (0, 1], default=None
+        Number of rows in a sample: a count or a fraction.
+    max_features : an integer >= 1 or a number in (0, 1], default=1.0
+        Number of columns in a sample: a count or a fraction.
     bootstrap : bool, default=True
-        Whether rows are drawn with replacement.
+        Whether to draw rows with replacement.
     bootstrap_features : bool, default=False
-        Whether columns are drawn with replacement.
+        Whether to draw columns with replacement.
     oob_score : bool, default=False
-        Whether to judge the whole by the rows that each member did not see.
+        Whether to compute the score on out-of-bag rows.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -6695,34 +6696,34 @@ class BaggingClassifier(_base.Classifier, sklearn.ensemble.BaggingClassifier):
 
 
 class BaggingRegressor(_base.Regressor, sklearn.ensemble.BaggingRegressor):
-    """Averages models fitted to samples of rows and columns, which steadies models that change much with their data.
+    """Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.
 
     Objective: ``f(x) = 1/T sum_t f_t(x), f_t fitted to a sample``
 
     Parameters
     ----------
     estimator : None or a model, as Name(parameter=value, ...), default=None
-        The model that is fitted to each sample; none for a decision tree.
-    n_estimators : an integer of at least 1, default=10
-        How many.
-    max_samples : an integer of at least 1 or a number above 0 and at most 1, default=None
-        Rows of a sample: a count or a share.
-    max_features : an integer of at least 1 or a number above 0 and at most 1, default=1.0
-        Columns of a sample: a count or a share.
+        The model to fit on each sample; none for a decision tree.
+    n_estimators : an integer >= 1, default=10
+        Number of models.
+    max_samples : an integer >= 1 or a number in (0, 1], default=None
+        Number of rows in a sample: a count or a fraction.
+    max_features : an integer >= 1 or a number in (0, 1], default=1.0
+        Number of columns in a sample: a count or a fraction.
     bootstrap : bool, default=True
-        Whether rows are drawn with replacement.
+        Whether to draw rows with replacement.
     bootstrap_features : bool, default=False
-        Whether columns are drawn with replacement.
+        Whether to draw columns with replacement.
     oob_score : bool, default=False
-        Whether to judge the whole by the rows that each member did not see.
+        Whether to compute the score on out-of-bag rows.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     warm_start : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -6782,26 +6783,26 @@ class BaggingRegressor(_base.Regressor, sklearn.ensemble.BaggingRegressor):
 
 
 class VotingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.VotingClassifier):
-    """Several different models decide together, by votes or by the mean of their probabilities.
+    """Combines different models by majority vote or by the mean of their probabilities.
 
     Objective: ``argmax_c sum_m w_m [f_m(x) = c], or of mean probabilities``
 
     Parameters
     ----------
-    estimators : a list, each a model, as Name(parameter=value, ...), default=_empty
-        The models.
+    estimators : a list of models, each as Name(parameter=value, ...), default=_empty
+        Models to combine.
     voting : hard | soft, default='hard'
-        By votes (hard) or mean probabilities (soft).
-    weights : a list, each a number of at least 0, default=None
-        How much each model counts; empty for all alike.
+        Majority vote (hard) or mean probabilities (soft).
+    weights : a list of numbers >= 0, default=None
+        Weight of each model; empty for equal weights.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     flatten_transform : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -6856,22 +6857,22 @@ class VotingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.VotingCla
 
 
 class VotingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.VotingRegressor):
-    """The mean of several different models.
+    """Predicts the mean of different models.
 
     Objective: ``f(x) = sum_m w_m f_m(x) / sum_m w_m``
 
     Parameters
     ----------
-    estimators : a list, each a model, as Name(parameter=value, ...), default=_empty
-        The models.
-    weights : a list, each a number of at least 0, default=None
-        How much each model counts; empty for all alike.
+    estimators : a list of models, each as Name(parameter=value, ...), default=_empty
+        Models to combine.
+    weights : a list of numbers >= 0, default=None
+        Weight of each model; empty for equal weights.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -6921,28 +6922,28 @@ class VotingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.VotingRegre
 
 
 class StackingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.StackingClassifier):
-    """A last classifier learns from the predictions of others, made for rows that they did not see.
+    """Fits a final classifier on the cross-validated predictions of other models.
 
     Objective: ``g(f_1(x), ..., f_m(x)), g fitted to held-out predictions``
 
     Parameters
     ----------
-    estimators : a list, each a model, as Name(parameter=value, ...), default=_empty
-        The models whose predictions are put together.
+    estimators : a list of models, each as Name(parameter=value, ...), default=_empty
+        Models whose predictions are combined.
     final_estimator : None or a model, as Name(parameter=value, ...), default=None
-        The model that puts them together; none for LogisticRegression.
-    cv : an integer of at least 2, default=None
-        Folds for the predictions that the last model learns from.
+        Model that combines the predictions; none for LogisticRegression.
+    cv : an integer >= 2, default=None
+        Number of folds for the predictions that the final model learns from.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     passthrough : bool, default=False
-        Whether the last model also sees the columns themselves.
+        Whether the final model also gets the original columns.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     stack_method : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -6999,26 +7000,26 @@ class StackingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.Stackin
 
 
 class StackingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.StackingRegressor):
-    """A last model learns from the predictions of others, made for rows that they did not see.
+    """Fits a final model on the cross-validated predictions of other models.
 
     Objective: ``g(f_1(x), ..., f_m(x)), g fitted to held-out predictions``
 
     Parameters
     ----------
-    estimators : a list, each a model, as Name(parameter=value, ...), default=_empty
-        The models whose predictions are put together.
+    estimators : a list of models, each as Name(parameter=value, ...), default=_empty
+        Models whose predictions are combined.
     final_estimator : None or a model, as Name(parameter=value, ...), default=None
-        The model that puts them together; none for Ridge.
-    cv : an integer of at least 2, default=None
-        Folds for the predictions that the last model learns from.
+        Model that combines the predictions; none for Ridge.
+    cv : an integer >= 2, default=None
+        Number of folds for the predictions that the final model learns from.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     passthrough : bool, default=False
-        Whether the last model also sees the columns themselves.
+        Whether the final model also gets the original columns.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -7072,22 +7073,22 @@ class StackingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.StackingR
 
 
 class TargetEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.preprocessing.TargetEncoder):
-    """Replaces categories by the mean target of their rows, learned without each row's own target.
+    """Encodes categories by the mean target of their rows, cross-fitted so that no row sees its own target.
 
     Objective: ``z_j = l mean(y | x_j) + (1 - l) mean(y)``
 
     Parameters
     ----------
-    smooth : auto or a number of at least 0, default='auto'
-        How strongly small categories are drawn to the overall mean; a number counts rows.
-    cv : an integer of at least 2, default=5
-        Folds of the cross-fitting.
+    smooth : auto or a number >= 0, default='auto'
+        Smoothing towards the overall mean: auto, or a number of rows.
+    cv : an integer >= 2, default=5
+        Number of folds for cross-fitting.
     random_state : int | numpy.random.RandomState | None, default='deprecated'
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     categories, target_type, shuffle : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -7141,20 +7142,20 @@ class TargetEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.
 
 
 class PowerTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessing.PowerTransformer):
-    """Takes heavy tails off columns by a fitted power.
+    """Makes columns more normal by a fitted power transform.
 
     Objective: ``max_l -n/2 ln Var(t_l(x)) + sum ln t_l'(x)``
 
     Parameters
     ----------
     method : yeo-johnson | box-cox, default='yeo-johnson'
-        Which family of powers.
+        Family of power transforms.
     standardize : bool, default=True
-        Whether to bring the result to mean 0 and variance 1.
+        Whether to standardise the result to mean 0 and variance 1.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -7202,16 +7203,16 @@ class PowerTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessin
 
 
 class LogTransformer(_base.NamesNewColumns, _base.Transforms, _base.Transformer, sklearn.base.BaseEstimator):
-    """Logarithms for heavy tails: `sign(x) ln(1 + |x|)`, or `ln(1 + x)` where no value may be -1 or less.
+    """Logarithm for heavy tails: `sign(x) ln(1 + |x|)`, or `ln(1 + x)`, which needs values above -1.
 
     Objective: ``z = sign(x) ln(1 + |x|)``
 
     Parameters
     ----------
     signed : bool, default=True
-        Whether negative values are mirrored; without that they must be above -1.
+        Whether to mirror negative values; if false, values must be above -1.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -7250,22 +7251,22 @@ class LogTransformer(_base.NamesNewColumns, _base.Transforms, _base.Transformer,
 
 
 class PolynomialFeatures(_base.Transforms, _base.Transformer, sklearn.preprocessing.PolynomialFeatures):
-    """Adds products and powers of columns, so that linear models can bend.
+    """Adds powers and products of columns, so that linear models can fit curves and interactions.
 
     Objective: ``z = prod_j x_j^a_j, sum_j a_j <= degree``
 
     Parameters
     ----------
-    degree : an integer of at least 0, default=2
-        Highest degree.
+    degree : an integer >= 0, default=2
+        Maximum degree.
     interaction_only : bool, default=False
-        Whether only products of different columns count.
+        Whether to add only products of distinct columns.
     include_bias : bool, default=True
         Whether to add a column of ones.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     order : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -7313,24 +7314,24 @@ class PolynomialFeatures(_base.Transforms, _base.Transformer, sklearn.preprocess
 
 
 class SplineTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessing.SplineTransformer):
-    """Smooth bumps (B-splines) along each column, so that linear models can follow curves.
+    """B-spline basis functions of each column, so that linear models can fit curves.
 
     Objective: ``z_jk = B_k(x_j)``
 
     Parameters
     ----------
-    n_knots : an integer of at least 2, default=5
-        Knots of each column.
-    degree : an integer of at least 0, default=3
-        Degree of the pieces.
+    n_knots : an integer >= 2, default=5
+        Number of knots of each column.
+    degree : an integer >= 0, default=3
+        Degree of the splines.
     knots : uniform | quantile, default='uniform'
-        Where knots are put.
+        How the knots are placed.
     include_bias : bool, default=True
-        Whether to keep the last bump of each column, which the others determine when there is an intercept.
+        Whether to keep the last basis function of each column, which is redundant if there is an intercept.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     extrapolation, order, handle_missing, sparse_output : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -7386,24 +7387,24 @@ class SplineTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessi
 
 
 class KBinsDiscretizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.KBinsDiscretizer):
-    """Cuts each column into intervals.
+    """Cuts each column into bins.
 
     Objective: ``z_jb = 1[e_jb <= x_j < e_j(b+1)]``
 
     Parameters
     ----------
-    n_bins : an integer of at least 2, default=5
-        How many intervals.
+    n_bins : an integer >= 2, default=5
+        Number of bins.
     encode : onehot | onehot-dense | ordinal, default='onehot'
-        How bins are written.
+        How bins are encoded.
     strategy : uniform | quantile, default='quantile'
-        Where columns are cut.
+        How the bin edges are chosen.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     random_state : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     quantile_method, dtype, subsample : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -7460,18 +7461,18 @@ class KBinsDiscretizer(_base.Transforms, _base.Transformer, sklearn.preprocessin
 
 
 class Normalizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Normalizer):
-    """Brings every row to length 1.
+    """Scales every row to unit norm.
 
     Objective: ``z = x / ||x||``
 
     Parameters
     ----------
     norm : l1 | l2 | max, default='l2'
-        What a row is divided by.
+        Norm to divide each row by.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -7515,18 +7516,18 @@ class Normalizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Norm
 
 
 class Binarizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Binarizer):
-    """1 above a threshold, 0 otherwise.
+    """Sets values above a threshold to 1 and the others to 0.
 
     Objective: ``z_j = 1[x_j > threshold]``
 
     Parameters
     ----------
     threshold : a number, default=0.0
-        The threshold.
+        Threshold.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
 
     Attributes
     ----------
@@ -7570,16 +7571,16 @@ class Binarizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Binar
 
 
 class VarianceThreshold(_base.Transforms, _base.Transformer, sklearn.feature_selection.VarianceThreshold):
-    """Leaves out columns that hardly vary.
+    """Drops columns with low variance.
 
     Objective: ``keep j with Var(x_j) > threshold``
 
     Parameters
     ----------
-    threshold : a number of at least 0, default=0.0
-        Columns of this variance or less are left out.
+    threshold : a number >= 0, default=0.0
+        Columns with this variance or less are dropped.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
 
     Attributes
     ----------
@@ -7622,18 +7623,18 @@ class VarianceThreshold(_base.Transforms, _base.Transformer, sklearn.feature_sel
 
 
 class SelectKBest(_base.Transforms, _base.Transformer, sklearn.feature_selection.SelectKBest):
-    """Keeps the columns that tell most about the target, each looked at alone: the F test of analysis of variance for classes, of the correlation for numbers.
+    """Selects the columns with the strongest relation to the target, one at a time: F test of the analysis of variance for classes, of the correlation for numbers.
 
     Objective: ``keep the k largest F(x_j, y)``
 
     Parameters
     ----------
-    k : all or an integer of at least 1, default=10
-        How many columns to keep.
+    k : all or an integer >= 1, default=10
+        Number of columns to keep.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     score_func : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -7678,26 +7679,26 @@ class SelectKBest(_base.Transforms, _base.Transformer, sklearn.feature_selection
 
 
 class KNNImputer(_base.Transforms, _base.Transformer, sklearn.impute.KNNImputer):
-    """Replaces a missing value by the mean of the nearest rows that have it.
+    """Replaces a missing value by the mean of the nearest neighbours that have it.
 
     Objective: ``z_j = x_j, or the mean of x_j over the nearest rows that have it``
 
     Parameters
     ----------
-    n_neighbors : an integer of at least 1, default=5
-        How many neighbours.
+    n_neighbors : an integer >= 1, default=5
+        Number of neighbours.
     weights : uniform | distance, default='uniform'
-        How they count.
+        How neighbours are weighted.
     add_indicator : bool, default=False
-        Whether to append a column of 0 and 1 for each column with missing values.
+        Whether to add an indicator column for each column with missing values.
     keep_empty_features : bool, default=False
-        Whether to keep a column that has no value at all, filled with 0.
+        Whether to keep columns without any value, filled with 0.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     copy : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     missing_values, metric : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -7752,24 +7753,24 @@ class KNNImputer(_base.Transforms, _base.Transformer, sklearn.impute.KNNImputer)
 
 
 class SelectFromModel(_base.Width, _base.Transforms, _base.Transformer, sklearn.feature_selection.SelectFromModel):
-    """Keeps the columns that a model gives at least a threshold of importance.
+    """Selects the columns whose importance in a model is at least a threshold.
 
     Objective: ``keep j with importance_j(model fitted on x, y) >= threshold``
 
     Parameters
     ----------
     estimator : None or a model, as Name(parameter=value, ...), default=_empty
-        The model that is asked; none for logistic regression or ridge regression.
-    threshold : mean | median or a number of at least 0, default=None
-        Importance that a column must have.
-    max_features : None or an integer of at least 1, default=None
-        Most columns to keep, the most important ones; none for no limit.
+        Model that rates the columns; none for logistic regression (classes) or ridge regression (numbers).
+    threshold : mean | median or a number >= 0, default=None
+        Minimum importance of a column.
+    max_features : None or an integer >= 1, default=None
+        Maximum number of columns to keep; none for no limit.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     prefit, norm_order, importance_getter : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------
@@ -7825,26 +7826,26 @@ class SelectFromModel(_base.Width, _base.Transforms, _base.Transformer, sklearn.
 
 
 class RFE(_base.Transforms, _base.Transformer, sklearn.feature_selection.RFE):
-    """Leaves out the least important columns, fits again, and so on until few enough are left.
+    """Recursive feature elimination: drops the least important columns, fits again, and repeats.
 
     Objective: ``while |J| > k: J without its least important columns by a model fitted on x_J, y``
 
     Parameters
     ----------
     estimator : None or a model, as Name(parameter=value, ...), default=_empty
-        The model that is asked; none for logistic regression or ridge regression.
-    n_features_to_select : None or a number above 0, default=None
-        How many columns to keep; below 1 a share, none for half of them.
-    step : a number above 0, default=1
-        How many columns leave at a time; below 1 a share of all.
+        Model that rates the columns; none for logistic regression (classes) or ridge regression (numbers).
+    n_features_to_select : None or a number > 0, default=None
+        Number of columns to keep; a value below 1 is a fraction; none for half of them.
+    step : a number > 0, default=1
+        Number of columns to drop at a time; a value below 1 is a fraction of all columns.
     random_state : int | numpy.random.RandomState | None, default=None
-        The seed. An integer makes the result the same in every run, on any number of threads.
+        Random seed. An integer makes the result reproducible, on any number of threads.
     n_jobs : int | None, default=None
-        How many threads; None and -1 use all cores.
+        Number of threads; None and -1 use all cores.
     verbose : any
-        Taken because scikit-learn has them; the engine chooses by itself, so they have no effect.
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
     importance_getter : any
-        As in scikit-learn, whose code fits where they are not the default.
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
     ----------

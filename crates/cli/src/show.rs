@@ -135,12 +135,12 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let main = report.main_metric == Some(name);
         write!(out, "        {name:width$}")?;
         if let Some(test) = &report.test {
-            let text = number(test[m].1);
+            let text = score(test[m].1);
             if main { write!(out, "  {GOOD}{text:>10}{GOOD:#}")? } else { write!(out, "  {text:>10}")? }
         }
         if !report.intervals.is_empty() {
             let found = report.intervals.iter().find(|interval| interval.metric == *name);
-            let text = found.map_or(String::new(), |found| format!("{} to {}", number(found.low), number(found.high)));
+            let text = found.map_or(String::new(), |found| format!("{} to {}", score(found.low), score(found.high)));
             write!(out, "  {text:>20}")?;
         }
         if let Some(folds) = &report.folds {
@@ -148,7 +148,7 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
             write!(out, "  {:>20}", with_margin(mean, spread))?;
         }
         if let Some(baseline) = &report.baseline {
-            let text = baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| number(*value));
+            let text = baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| score(*value));
             write!(out, "  {FAINT}{text:>10}{FAINT:#}")?;
         }
         writeln!(out)?;
@@ -494,7 +494,7 @@ pub fn evaluation(
     let width = scores.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}on {} rows{FAINT:#}", thousands(rows))?;
     for (name, value) in scores {
-        writeln!(out, "        {name:width$}  {:>10}", number(*value))?;
+        writeln!(out, "        {name:width$}  {:>10}", score(*value))?;
     }
     match confusion {
         Some(confusion) if classes.len() <= 12 => confusion_table(out, confusion, classes),
@@ -502,7 +502,7 @@ pub fn evaluation(
     }
 }
 
-/// Three digits as people print them, without an exponent where none is needed.
+/// Four significant digits, without an exponent where none is needed.
 pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
@@ -514,22 +514,30 @@ pub fn number(value: f64) -> String {
     if !(-4.0..7.0).contains(&size) {
         return format!("{value:.2e}");
     }
-    format!("{value:.*}", decimals(value))
+    format!("{value:.*}", (3.0 - size).clamp(0.0, 8.0) as usize)
 }
 
-/// Digits behind the point that leave three in all.
-fn decimals(value: f64) -> usize {
-    if value == 0.0 { 3 } else { (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize }
+/// A score as people print it: three decimals (0.983), fewer for large numbers (326.1), more for small ones.
+pub fn score(value: f64) -> String {
+    if is_large(value) { format!("{value:.*}", decimals(value)) } else { number(value) }
 }
 
-/// A value and its margin with the same digits behind the point: 0.993 ± 0.012.
+/// A value and its margin with the same decimals: 0.993 ± 0.012.
 pub fn with_margin(value: f64, margin: f64) -> String {
     let larger = value.abs().max(margin.abs());
-    if !larger.is_finite() || !(1e-4..1e7).contains(&larger) {
-        return format!("{} ± {}", number(value), number(margin));
+    match is_large(larger) {
+        true => format!("{value:.0$} ± {margin:.0$}", decimals(larger)),
+        false => format!("{} ± {}", number(value), number(margin)),
     }
-    let decimals = decimals(larger);
-    format!("{value:.decimals$} ± {margin:.decimals$}")
+}
+
+/// Whether it can be read with three decimals, or fewer.
+fn is_large(value: f64) -> bool {
+    value == 0.0 || (5e-3..1e7).contains(&value.abs())
+}
+
+fn decimals(value: f64) -> usize {
+    if value.abs() < 10.0 { 3 } else { (3.0 - value.abs().log10().floor()).max(0.0) as usize }
 }
 
 /// 1234567 as 1,234,567.

@@ -333,7 +333,7 @@ impl Model for LinearDiscriminantModel {
             x.times_matrix(&kept.values, self.components, out);
             let offset: Vec<f64> =
                 (0..self.components).map(|a| (0..kept.rows).map(|j| self.centre[j] * kept[(j, a)]).sum()).collect();
-            out.chunks_exact_mut(self.components).for_each(|row| kernel::add_scaled(-1.0, &offset, row));
+            out.chunks_exact_mut(self.components.max(1)).for_each(|row| kernel::add_scaled(-1.0, &offset, row));
             return Ok(());
         }
         if output == Output::Decision {
