@@ -531,6 +531,11 @@ def _bagging(self, X, y, weights, rows):
         self._n_samples = X.shape[0]
 
 
+def _member_names(self):
+    """Names of the members; those of a model file have none but their class's."""
+    return [member[0] if isinstance(member, tuple) else type(member).__name__ for member in self.estimators]
+
+
 def _voting(self, X, y, weights, rows):
     from sklearn.preprocessing import LabelEncoder
     from sklearn.utils import Bunch
@@ -538,7 +543,7 @@ def _voting(self, X, y, weights, rows):
     if hasattr(self, "classes_"):
         self.le_ = LabelEncoder()
         self.le_.classes_ = self.classes_
-    self.named_estimators_ = Bunch(**dict(zip([name for name, _ in self.estimators], self.estimators_)))
+    self.named_estimators_ = Bunch(**dict(zip(_member_names(self), self.estimators_)))
 
 
 def _stacking(self, X, y, weights, rows):
@@ -558,7 +563,7 @@ def _stacking(self, X, y, weights, rows):
     self._n_feature_outs = [each] * len(self.estimators)
     inputs = each * len(self.estimators) + (self.n_features_in_ if self.passthrough else 0)
     self.final_estimator_ = _member(getattr(_models, last.name)(), last, self, inputs)
-    self.named_estimators_ = Bunch(**dict(zip([name for name, _ in self.estimators], self.estimators_)))
+    self.named_estimators_ = Bunch(**dict(zip(_member_names(self), self.estimators_)))
 
 
 def _polynomial(self, X, y, weights, rows):

@@ -35,6 +35,10 @@ def test_goes_round(cls, tmp_path):
     if not any(hasattr(model, name) for name in ("predict", "transform", "kneighbors", "score_samples")):
         pytest.skip("it knows its own rows only")
     path = tmp_path / "model.ermine"
+    if model.fit_log_.engine != "ermine":
+        with pytest.raises(ValueError, match="fitted by scikit-learn"):
+            model.save(path)
+        return
     model.save(path)
     loaded = ermine.load(path)
     assert type(loaded) is cls

@@ -183,7 +183,7 @@ def test_failures_are_told():
     with pytest.raises(ValueError, match="alpha"):
         ours.GridSearchCV(ermine.Ridge(), {"alpha": [1.0, -1.0]}, error_score="raise").fit(XR, YR)
     with pytest.warns(ConvergenceWarning, match="of 5 fits"):
-        ours.cross_val_score(ermine.Lasso(max_iter=1, alpha=0.01), XR, YR)
+        ours.cross_val_score(ermine.HuberRegressor(max_iter=1), XR, YR)
 
 
 def test_columns_of_a_frame():

@@ -168,7 +168,7 @@ impl Draw {
     fn check(&self) {
         let ctx = Ctx::new(0).with_threads(1);
         let model = LinearRegression { fit_intercept: self.intercept, ..Default::default() };
-        let fit = model.fit(&self.data(), &ctx).unwrap();
+        let fit = model.fit(&self.data(), &ctx).unwrap_or_else(|error| panic!("{}: {error}", self.what));
         let Certificate::LeastSquares { rank, redundant, .. } = fit.log.certificate() else { panic!("{}", self.what) };
         assert_eq!(redundant.len(), self.cols - rank, "{}", self.what);
         self.check_relations(redundant);

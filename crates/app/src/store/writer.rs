@@ -166,7 +166,7 @@ fn place(path: &Path) -> Result<Place> {
     }
     let mut at = path.to_path_buf();
     for _ in 0..40 {
-        let name = at.file_name().ok_or_else(|| failed(io::Error::other("it is not a file name")))?;
+        let name = at.file_name().ok_or_else(|| failed(io::Error::other("it is a folder, not a file")))?;
         let folder = fs::canonicalize(folder(&at)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => failed(io::Error::new(error.kind(), "there is no such folder")),
             _ => failed(error),

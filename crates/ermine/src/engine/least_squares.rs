@@ -117,8 +117,9 @@ impl Problem {
         let about_zero = |j: usize| gram.scatter[(j, j)] + gram.weight * gram.mean[j] * gram.mean[j];
         let unknown = |j: usize| f64::EPSILON * about_zero(j).sqrt();
         // A column is constant when its scatter is what rounding of its mean alone would leave.
-        let constant: Vec<bool> = (0..cols).map(|j| scatter[(j, j)].sqrt() <= 4.0 * unknown(j)).collect();
-        let length: Vec<f64> = (0..cols).map(|j| if constant[j] { 1.0 } else { scatter[(j, j)].sqrt() }).collect();
+        let constant: Vec<bool> = (0..cols).map(|j| scatter[(j, j)].max(0.0).sqrt() <= 4.0 * unknown(j)).collect();
+        let length: Vec<f64> =
+            (0..cols).map(|j| if constant[j] { 1.0 } else { scatter[(j, j)].max(0.0).sqrt() }).collect();
         let rounding = (0..cols).map(|j| unknown(j) / length[j]).collect();
         let weight = gram.weight;
         Problem { cols, targets, alpha, intercept, weight, mean, length, rounding, scatter, constant }
