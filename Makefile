@@ -28,7 +28,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo clippy --package ermine-cli --all-targets --features mpi --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --exclude ermine-py --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps --exclude ermine-py --quiet
 	$(BIN)/ruff check python bench
 	$(BIN)/mypy
 

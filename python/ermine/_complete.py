@@ -78,12 +78,15 @@ def _estimators(estimator):
         return None
     if "Stacking" in name:
         found = found[:-1]
-    bases = [base for _, base in estimator.estimators] if "Bagging" not in name and "AdaBoost" not in name else None
+    bases = None
+    if "Bagging" not in name and "AdaBoost" not in name:
+        # Members of a model file come without names.
+        bases = [member[1] if isinstance(member, tuple) else member for member in estimator.estimators]
     seeds = np.random.RandomState(estimator._fit_seed % 2**32).randint(np.iinfo(np.int32).max, size=len(found))
     made = []
     for i, (model, columns) in enumerate(found):
         base = estimator.estimator_ if bases is None else bases[i]
-        params = base.get_params(deep=False) if base._name == model.name else {}
+        params = base.get_params(deep=False) if getattr(base, "_name", None) == model.name else {}
         if bases is None and "random_state" in params:
             params["random_state"] = int(seeds[i])
         member = getattr(_models, model.name)(**params)

@@ -299,7 +299,7 @@ impl Job {
             }
             _ => "more would take longer than the budget",
         };
-        Ok(Reach::Some(rows.sample(most, "fit", ctx)?, why))
+        Ok(Reach::Some(Box::new(rows.sample(most, "fit", ctx)?), why))
     }
 
     fn check(&self) -> Result<()> {
@@ -401,7 +401,7 @@ struct Prepared {
 enum Reach {
     All,
     /// A sample, and why not all.
-    Some(RowSet, &'static str),
+    Some(Box<RowSet>, &'static str),
 }
 
 impl Reach {

@@ -19,7 +19,7 @@ fn tables() -> Vec<(&'static str, String)> {
     let lines = |head: &str, count: usize, row: &dyn Fn(usize) -> String| {
         (0..count).fold(format!("{head}\n"), |text, i| text + &row(i) + "\n")
     };
-    let class = |i: usize| if i % 2 == 0 { "a" } else { "b" };
+    let class = |i: usize| if i.is_multiple_of(2) { "a" } else { "b" };
     vec![
         (
             "a class of one row",

@@ -1,4 +1,4 @@
-//! The other processes of this run, when `mpirun` (or Slurm, or a Kubernetes operator) has started several: [`Exchange`] over MPI.
+//! The other processes of this run, when `mpirun` (or Slurm, or a Kubernetes operator) has started several: [`Exchange`](ermine::core::ctx::Exchange) over MPI.
 //!
 //! Everyone runs the same program on its own rows and meets the others in collective calls, so all must make the same calls in the same
 //! order. A worker that fails leaves that order. Therefore every call begins with a word of each worker: "going on", or "leaving" with

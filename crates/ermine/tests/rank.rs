@@ -30,7 +30,7 @@ impl Draw {
         let mut base = Matrix::from_fn(rows, free, |_, j| shift[j] + size[j] * rng.normal());
         let mut intercept = rng.uniform() < 0.8;
         let (a, b) = (rng.below(free), rng.below(free));
-        let factor = if number % 2 == 0 { 1.0 / 24.0 } else { 10f64.powf(6.0 * rng.uniform() - 3.0) };
+        let factor = if number.is_multiple_of(2) { 1.0 / 24.0 } else { 10f64.powf(6.0 * rng.uniform() - 3.0) };
         let mut what = kind.to_string();
         let unit = |j: usize, value: f64| (0..=free).map(|i| if i == j { value } else { 0.0 }).collect::<Vec<f64>>();
         let (added, null): (Vec<f64>, Option<Vec<Vec<f64>>>) = match kind {
@@ -219,7 +219,7 @@ fn wide_rows_are_interpolated_with_least_norm() {
     for number in 0..40u64 {
         let mut rng = Stream::new(number, "wide", 0);
         let (n, p) = (3 + rng.below(20), 25 + rng.below(40));
-        let offset = if number % 2 == 0 { 0.0 } else { 10f64.powi(rng.below(9) as i32) };
+        let offset = if number.is_multiple_of(2) { 0.0 } else { 10f64.powi(rng.below(9) as i32) };
         let x: Vec<f64> = (0..n * p).map(|_| offset + rng.normal()).collect();
         let y: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
         let data = Data::new(X::dense(&x, p).unwrap()).real(&y).unwrap();

@@ -7,7 +7,7 @@
 //!    the redundant columns are named with what they depend on.
 //! 3. More columns than rows: [`wide`].
 //!
-//! Small problems get their last digits as well: residuals of 32 digits ([`double_double`]) correct the solution until it is that of
+//! Small problems get their last digits as well: residuals of 32 digits ([`super::double_double`]) correct the solution until it is that of
 //! the numbers as given. Where columns of full rank are nearly dependent, the normal equations themselves are summed in 32 digits first.
 //!
 //! Cost O(n p^2) with a small constant; memory O(p^2) for each thread. All are sums and run on any source; which path is taken depends on the

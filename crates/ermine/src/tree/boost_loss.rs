@@ -14,7 +14,7 @@ pub enum Loss {
     Poisson,
     /// s + y e^-s
     Gamma,
-    /// (y - s)(q - [y < s])
+    /// `(y - s)(q - [y < s])`
     Quantile(f64),
     /// ln(1 + e^s) - y s
     Binary,
