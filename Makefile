@@ -44,7 +44,8 @@ test-python: python
 	$(BIN)/python -m pytest --quiet
 	$(BIN)/python python/tests/peer/run.py --fast --share 85
 
-# scikit-learn's own tests with Ermine's classes in the place of scikit-learn's; what fails stands in python/tests/peer/failures.txt.
+# scikit-learn's own tests with Ermine's classes in the place of scikit-learn's; what fails stands in
+# python/tests/peer/failures.txt. The fast part must not fall below the share it has reached.
 conformance: python
 	$(BIN)/python python/tests/peer/run.py
 
