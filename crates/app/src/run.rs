@@ -15,7 +15,7 @@ use crate::{
 };
 use ermine::{
     Ctx, Error, Result, Spec, Task,
-    core::ctx::{Alone, Progress, together},
+    core::ctx::{Alone, Progress, all_gather},
     metrics::{self, Metric},
 };
 use std::{
@@ -193,7 +193,7 @@ impl Job {
     /// Reads, inspects, plans, and brings the rows into numbers.
     fn prepare(&self, ctx: &Ctx) -> Result<Prepared> {
         self.check()?;
-        let files = together(ctx.exchange(), self.files())?.swap_remove(0);
+        let files = all_gather(ctx.exchange(), self.files())?.swap_remove(0);
         self.check_memory(&files, ctx)?;
         let opened = Opened::open(&files, &self.read, self.target.as_deref(), self.limits.memory, ctx)?;
         let total = opened.rows;
@@ -288,7 +288,7 @@ impl Job {
                 size.rows_within(estimator, rows.len(), 0.4 * left / pace)
             }
         };
-        let most = together(ctx.exchange(), Ok(in_memory.min(by_effort).min(by_time)))?[0];
+        let most = all_gather(ctx.exchange(), Ok(in_memory.min(by_effort).min(by_time)))?[0];
         if most >= rows.len() {
             return Ok(Reach::All);
         }
@@ -336,7 +336,7 @@ impl Job {
             Some(_) => read::bytes_needed(files, &self.read, allowed).map(|needed| needed <= allowed),
             None => Ok(true),
         };
-        match together(ctx.exchange(), fits)?.contains(&false) {
+        match all_gather(ctx.exchange(), fits)?.contains(&false) {
             true => Err(needs_memory(name, reason)),
             false => Ok(()),
         }
@@ -451,7 +451,7 @@ fn check_target(plan: &Plan, rows: &RowSet) -> Result<()> {
 /// Rows in each cluster, over all workers.
 fn cluster_sizes(pipeline: &Pipeline, ctx: &Ctx) -> Result<Vec<usize>> {
     let mut all: Vec<usize> = Vec::new();
-    for sizes in together(ctx.exchange(), Ok(pipeline.cluster_sizes()))? {
+    for sizes in all_gather(ctx.exchange(), Ok(pipeline.cluster_sizes()))? {
         all.resize(all.len().max(sizes.len()), 0);
         all.iter_mut().zip(sizes).for_each(|(all, size)| *all += size);
     }

@@ -276,7 +276,7 @@ mod with_mpi {
             Ok(all)
         }
 
-        fn swap_numbers(
+        fn all_to_all_v(
             &self,
             mine: &[f64],
             to: &[Range<usize>],

@@ -244,7 +244,7 @@ pub trait Exchange: Send + Sync {
 
     /// Many numbers, straight into place, where everyone knows how many: `to[rank]` of `mine` goes to each rank, and what they have for this
     /// one to `from[rank]` of `received`.
-    fn swap_numbers(
+    fn all_to_all_v(
         &self,
         mine: &[f64],
         to: &[Range<usize>],
@@ -266,7 +266,7 @@ pub trait Exchange: Send + Sync {
 }
 
 /// Everyone's value to everyone, in the order of ranks. A worker that failed says so instead, and then all stop with its message.
-pub fn together<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mine: Result<T>) -> Result<Vec<T>> {
+pub fn all_gather<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mine: Result<T>) -> Result<Vec<T>> {
     if exchange.size() == 1 {
         return mine.map(|mine| vec![mine]);
     }
@@ -283,7 +283,7 @@ pub fn together<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mine: 
 }
 
 /// Gives `to[rank]` to each rank, and what everyone has for this one, in the order of ranks.
-pub fn deal<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mut to: Vec<T>) -> Result<Vec<T>> {
+pub fn all_to_all<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mut to: Vec<T>) -> Result<Vec<T>> {
     let unreadable = |error: postcard::Error| Error::Data(format!("a message: {error}"));
     // What stays here is not packed.
     let pack = |(rank, value)| if rank == exchange.rank() { Ok(Vec::new()) } else { postcard::to_stdvec(value) };
@@ -346,14 +346,14 @@ impl Exchange for Arc<dyn Exchange> {
         (**self).all_to_all(to)
     }
 
-    fn swap_numbers(
+    fn all_to_all_v(
         &self,
         mine: &[f64],
         to: &[Range<usize>],
         received: &mut [f64],
         from: &[Range<usize>],
     ) -> Result<()> {
-        (**self).swap_numbers(mine, to, received, from)
+        (**self).all_to_all_v(mine, to, received, from)
     }
 }
 
@@ -442,10 +442,10 @@ mod tests {
             let expected: Vec<f64> = (0..3).flat_map(|from| (0..from + me).map(move |i| number(from, me, i))).collect();
             let from = [0..me, me..2 * me + 1, 2 * me + 1..3 * me + 3];
             let mut received = vec![f64::NAN; expected.len()];
-            exchange.swap_numbers(&mine, &to, &mut received, &from).unwrap();
+            exchange.all_to_all_v(&mine, &to, &mut received, &from).unwrap();
             assert_eq!(received, expected);
             let one = std::array::from_fn::<_, 3, _>(|rank| rank..rank + 1);
-            assert!(exchange.swap_numbers(&mine, &to, &mut [0.0; 3], &one).is_err());
+            assert!(exchange.all_to_all_v(&mine, &to, &mut [0.0; 3], &one).is_err());
         });
     }
 
@@ -465,7 +465,7 @@ mod tests {
     fn values_are_dealt_like_bytes() {
         let received = workers(3, |exchange| {
             let mine = exchange.rank();
-            deal(&exchange, (0..3).map(|to| (mine, vec![0.5; to + 1])).collect()).unwrap()
+            all_to_all(&exchange, (0..3).map(|to| (mine, vec![0.5; to + 1])).collect()).unwrap()
         });
         for (rank, received) in received.into_iter().enumerate() {
             assert_eq!(received, (0..3).map(|from| (from, vec![0.5; rank + 1])).collect::<Vec<_>>());
@@ -476,7 +476,7 @@ mod tests {
     fn one_failure_is_everyones() {
         let outcomes = workers(3, |exchange| {
             let mine = if exchange.rank() == 1 { Err(Error::Data("no rows".into())) } else { Ok(exchange.rank()) };
-            (together(&exchange, mine), together(&exchange, Ok(exchange.rank())))
+            (all_gather(&exchange, mine), all_gather(&exchange, Ok(exchange.rank())))
         });
         for (rank, (failed, again)) in outcomes.into_iter().enumerate() {
             let expected = if rank == 1 { "no rows" } else { "worker 1: no rows" };

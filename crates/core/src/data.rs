@@ -3,7 +3,7 @@
 //! `X` is dense (row-major) or sparse (CSR), and every operation a model needs exists for both, so one loop serves both.
 //! Labels, categories and missing values were turned into numbers at the edges and are never seen here.
 
-use crate::{Error, Result, kernel, linalg::Matrix};
+use crate::{Error, Result, linalg::Matrix, simd};
 use std::ops::Range;
 
 /// Rows of `cols` numbers.
@@ -119,7 +119,7 @@ impl<'a> X<'a> {
     /// `out[i] = x_i . w`
     pub fn times_vector(&self, w: &[f64], out: &mut [f64]) {
         match self {
-            X::Dense(x) => kernel::matrix_vector(x.values, x.cols, w, out),
+            X::Dense(x) => simd::matrix_vector(x.values, x.cols, w, out),
             X::Sparse(_) => {
                 for (row, out) in self.iter().zip(out) {
                     *out = row.dot(w);
@@ -131,7 +131,7 @@ impl<'a> X<'a> {
     /// `out += sum_i r[i] x_i`, the transposed product.
     pub fn add_transposed_vector(&self, r: &[f64], out: &mut [f64]) {
         match self {
-            X::Dense(x) => kernel::add_transposed_vector(x.values, x.cols, r, out),
+            X::Dense(x) => simd::add_transposed_vector(x.values, x.cols, r, out),
             X::Sparse(_) => {
                 for (row, &r) in self.iter().zip(r) {
                     row.add_to(r, out);
@@ -184,7 +184,7 @@ impl<'a> X<'a> {
             X::Dense(x) => x.values,
             X::Sparse(x) => &x.values[x.starts[0]..x.starts[x.starts.len() - 1]],
         };
-        if kernel::all_finite(stored) {
+        if simd::all_finite(stored) {
             return Ok(());
         }
         for (i, row) in self.iter().enumerate() {
@@ -210,7 +210,7 @@ impl<'a> X<'a> {
 impl Csr<'_> {
     /// `out += X W`
     fn add_times_matrix(&self, w: &[f64], k: usize, out: &mut [f64]) {
-        kernel::vectorised(
+        simd::vectorised(
             #[inline(always)]
             || {
                 for (range, out) in self.starts.windows(2).zip(out.chunks_exact_mut(k)) {
@@ -229,7 +229,7 @@ impl Csr<'_> {
             for (range, r) in self.starts.windows(2).zip(r.chunks_exact(k)) {
                 for at in range[0]..range[1] {
                     let j = self.columns[at] as usize;
-                    kernel::add_scaled(self.values[at], r, &mut out[j * k..(j + 1) * k]);
+                    simd::add_scaled(self.values[at], r, &mut out[j * k..(j + 1) * k]);
                 }
             }
             return;
@@ -250,7 +250,7 @@ impl Csr<'_> {
                 (rows[*to], values[*to]) = (i as u32, self.values[at]);
             }
         }
-        kernel::vectorised(
+        simd::vectorised(
             #[inline(always)]
             || {
                 for (range, out) in starts.windows(2).zip(out.chunks_exact_mut(k)) {
@@ -295,7 +295,7 @@ fn add_strip<const N: usize>(which: &[u32], factors: &[f64], m: &[f64], k: usize
 impl Row<'_> {
     pub fn dot(&self, w: &[f64]) -> f64 {
         match self {
-            Row::Dense(x) => kernel::dot(x, w),
+            Row::Dense(x) => simd::dot(x, w),
             Row::Sparse { columns, values } => {
                 columns.iter().zip(*values).map(|(&j, &value)| value * w[j as usize]).sum()
             }
@@ -305,7 +305,7 @@ impl Row<'_> {
     /// `out += a x`
     pub fn add_to(&self, a: f64, out: &mut [f64]) {
         match self {
-            Row::Dense(x) => kernel::add_scaled(a, x, out),
+            Row::Dense(x) => simd::add_scaled(a, x, out),
             Row::Sparse { columns, values } => {
                 for (&j, &value) in columns.iter().zip(*values) {
                     out[j as usize] += a * value;
@@ -316,24 +316,24 @@ impl Row<'_> {
 
     pub fn norm2(&self) -> f64 {
         match self {
-            Row::Dense(x) => kernel::dot(x, x),
-            Row::Sparse { values, .. } => kernel::dot(values, values),
+            Row::Dense(x) => simd::dot(x, x),
+            Row::Sparse { values, .. } => simd::dot(values, values),
         }
     }
 
     /// Squared Euclidean distance to a dense point.
     pub fn distance2(&self, point: &[f64]) -> f64 {
         match self {
-            Row::Dense(x) => kernel::distance2(x, point),
+            Row::Dense(x) => simd::distance2(x, point),
             Row::Sparse { columns, values } => {
                 let mut next = 0;
                 let mut sum = 0.0;
                 for (&j, &value) in columns.iter().zip(*values) {
-                    sum += kernel::dot(&point[next..j as usize], &point[next..j as usize]);
+                    sum += simd::dot(&point[next..j as usize], &point[next..j as usize]);
                     sum += (value - point[j as usize]) * (value - point[j as usize]);
                     next = j as usize + 1;
                 }
-                sum + kernel::dot(&point[next..], &point[next..])
+                sum + simd::dot(&point[next..], &point[next..])
             }
         }
     }

@@ -12,14 +12,13 @@
 //! | [`param`] | parameters declared once |
 //! | [`model`] | estimators, models and their entries in the list |
 //! | [`log`] | how a fit went and its certificate |
-//! | [`linalg`], [`kernel`] | the door to linear algebra, and the hot loops |
+//! | [`linalg`], [`simd`] | the door to linear algebra, and the hot loops |
 //! | [`memory`] | what a parameter asks for, priced before it is asked |
 //! | [`error`] | the one error type |
 
 pub mod ctx;
 pub mod data;
 pub mod error;
-pub mod kernel;
 pub mod linalg;
 pub mod log;
 pub mod memory;
@@ -28,6 +27,7 @@ pub mod owned;
 pub mod param;
 pub mod reduce;
 pub mod rng;
+pub mod simd;
 pub mod source;
 pub mod stats;
 

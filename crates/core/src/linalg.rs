@@ -2,7 +2,7 @@
 //!
 //! Everything runs on the calling thread: parallelism is over row blocks, one level up, where the merge order is fixed.
 
-use crate::{kernel, rng::Stream};
+use crate::{rng::Stream, simd};
 use faer::{
     Accum, MatMut, MatRef, Par, Side,
     linalg::matmul::{matmul, triangular, triangular::BlockStructure},
@@ -155,7 +155,7 @@ pub fn add_gram(z: &[f64], stride: usize, out: &mut [f64]) {
         );
         return;
     }
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || {
             // Few enough rows that a tile finds them all in the first-level cache.

@@ -6,7 +6,7 @@
 
 use crate::{
     Ctx, Error, Result,
-    ctx::together,
+    ctx::all_gather,
     data::Batch,
     source::{Buffers, Shape, Source},
 };
@@ -244,7 +244,7 @@ fn join_all<T: Serialize + DeserializeOwned>(
     mine: Result<Vec<Subtree<T>>>,
     merge: &dyn Fn(&mut T, T),
 ) -> Result<T> {
-    let everyone = together(ctx.exchange(), mine)?.into_iter().flatten();
+    let everyone = all_gather(ctx.exchange(), mine)?.into_iter().flatten();
     join(merge, 0, leaves, &mut everyone.map(|(lo, hi, stat)| ((lo, hi), stat)).collect())
 }
 

@@ -7,8 +7,8 @@
 use crate::{
     Reduce, Result,
     data::{Batch, Row, Target, X},
-    kernel,
     linalg::{self, Matrix},
+    simd,
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ impl Moments {
         x.add_transposed_vector(weights, &mut block.mean);
         block.mean.iter_mut().for_each(|mean| *mean /= block.weight);
         match x {
-            X::Dense(x) => kernel::vectorised(
+            X::Dense(x) => simd::vectorised(
                 #[inline(always)]
                 || {
                     for (row, &weight) in x.values.chunks_exact(x.cols).zip(weights) {
@@ -182,7 +182,7 @@ impl Gram {
                 subtract(last, &open.centre[cols - last.len()..], from_extra);
                 let weight = weights.map_or(1.0, |weights| weights[i]);
                 open.weight += weight;
-                kernel::add_scaled(weight, z, &mut open.sum);
+                simd::add_scaled(weight, z, &mut open.sum);
                 if weights.is_some() {
                     let root = weight.sqrt();
                     z.iter_mut().for_each(|z| *z *= root);
@@ -260,7 +260,7 @@ fn centre<'a>(x: &X, cols: usize, extra: &impl Fn(usize) -> &'a [f64]) -> Vec<f6
     for i in 0..rows {
         x.row(i).add_to(1.0 / rows as f64, &mut centre);
         let last = extra(i);
-        kernel::add_scaled(1.0 / rows as f64, last, &mut centre[cols - last.len()..]);
+        simd::add_scaled(1.0 / rows as f64, last, &mut centre[cols - last.len()..]);
     }
     centre
 }

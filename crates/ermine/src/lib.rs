@@ -19,7 +19,6 @@ pub mod cluster;
 pub mod decompose;
 pub mod engine;
 pub mod inspect;
-pub mod kernel;
 pub mod linear;
 pub mod metrics;
 pub mod neighbors;
@@ -30,6 +29,7 @@ pub mod prep;
 pub mod prepare;
 pub mod search;
 pub mod split;
+pub mod svm;
 pub mod text;
 pub mod tree;
 
@@ -88,17 +88,17 @@ models! {
     cluster::CountMixture,
     cluster::DBSCAN,
     cluster::AgglomerativeClustering,
-    kernel::SVC,
-    kernel::NuSVC,
-    kernel::SVR,
-    kernel::NuSVR,
-    kernel::OneClassSVM,
-    kernel::LinearSVC,
-    kernel::LinearSVR,
-    kernel::KernelRidge,
-    kernel::KernelPCA,
-    kernel::Nystroem,
-    kernel::RBFSampler,
+    svm::SVC,
+    svm::NuSVC,
+    svm::SVR,
+    svm::NuSVR,
+    svm::OneClassSVM,
+    svm::LinearSVC,
+    svm::LinearSVR,
+    svm::KernelRidge,
+    svm::KernelPCA,
+    svm::Nystroem,
+    svm::RBFSampler,
     neighbors::KNeighborsClassifier,
     neighbors::KNeighborsRegressor,
     neighbors::NearestNeighbors,

@@ -18,7 +18,7 @@
 
 use crate::{
     Ctx, Halt, Result,
-    core::kernel::dot,
+    core::simd::dot,
     engine::{lbfgs, newton::newton_step},
 };
 use std::cell::RefCell;

@@ -6,8 +6,8 @@ use ermine::{
         kernel::{Gamma, Kernel},
         neighbours::{Metric, Search},
     },
-    kernel::{KernelRidge, SVC, SVR},
     neighbors::KNeighborsClassifier,
+    svm::{KernelRidge, SVC, SVR},
 };
 use serde_json::Value;
 
@@ -137,7 +137,7 @@ fn the_gap_closes_with_the_tolerance() {
     }
 }
 
-fn decision(fit: &Fit<ermine::kernel::SupportClassifier>, x: &X, output: Output) -> Matrix {
+fn decision(fit: &Fit<ermine::svm::SupportClassifier>, x: &X, output: Output) -> Matrix {
     ermine::predict(&Ctx::new(0), &fit.model, x, output, false).unwrap()
 }
 

@@ -4,7 +4,7 @@ use crate::Model;
 use ermine::{
     AnyModel,
     engine::{
-        members::Member,
+        nested::Member,
         tree::{Test, Tree},
     },
     tree::{AdaBoostModel, BaggingModel, BoostingModel, DecisionTreeModel, ForestModel, StackingModel, VotingModel},

@@ -18,7 +18,7 @@ use crate::{
 use ermine::{
     Ctx, Error, Result, Spec, Task,
     core::{
-        ctx::{Alone, Progress, together},
+        ctx::{Alone, Progress, all_gather},
         rng,
     },
     metrics::{self, Metric},
@@ -253,7 +253,7 @@ impl Course<'_> {
             Ok(mine)
         };
         let mine = score();
-        let mut all: Vec<(usize, Scored)> = together(exchange, mine)?.concat();
+        let mut all: Vec<(usize, Scored)> = all_gather(exchange, mine)?.concat();
         all.sort_by_key(|(i, _)| *i);
         let rows = rung.rows.len();
         let cut = all.iter().filter(|(_, scored)| scored.cut);

@@ -12,7 +12,7 @@
 use crate::store::writer::{Content, Output};
 use ermine::{
     Ctx, Error, Result,
-    core::ctx::{Checkpoint, Exchange, together},
+    core::ctx::{Checkpoint, Exchange, all_gather},
 };
 use std::{
     collections::BTreeMap,
@@ -58,7 +58,7 @@ impl CheckpointFile {
             Ok((mine, output)) => (Ok(mine), output),
             Err(error) => (Err(error), None),
         };
-        let fits = match together(exchange, mine)?.swap_remove(0).filter(|bytes| !bytes.is_empty()) {
+        let fits = match all_gather(exchange, mine)?.swap_remove(0).filter(|bytes| !bytes.is_empty()) {
             None => BTreeMap::new(),
             Some(bytes) => {
                 let (of, fits) = parse(&bytes).ok_or_else(|| {

@@ -7,7 +7,7 @@ use super::{ReadOptions, Scan, decoded_bytes, scan, shares, stream};
 use crate::table::{Column, Dictionary, Field, Kind, Schema, Summary, Table, Tally};
 use ermine_core::{
     Ctx,
-    ctx::{Progress, together},
+    ctx::{Progress, all_gather},
     error::{Error, Result},
     rng,
 };
@@ -82,7 +82,7 @@ impl Opened {
         let allowed = memory.saturating_mul(exchange.size() as u64);
         let fits = bytes_needed(files, options, allowed).map(|needed| needed <= allowed);
         let mut find = Finder::new(ctx.seed, target);
-        if together(exchange, fits)?.contains(&false) {
+        if all_gather(exchange, fits)?.contains(&false) {
             return Opened::on_disk(files, options, find, ctx);
         }
         // The estimate was of the whole; what is read does not exceed it either.
@@ -100,7 +100,7 @@ impl Opened {
         };
         let found = find.add(&table, first).map(|()| (find.numbers, find.sample.into_columns(), find.values));
         let mut all = Finder::new(ctx.seed, target);
-        for (numbers, columns, values) in together(exchange, found)? {
+        for (numbers, columns, values) in all_gather(exchange, found)? {
             let sample = Table::new(table.names().iter().cloned().zip(columns).collect())?;
             all.join(numbers, sample, values)?;
         }
@@ -126,7 +126,7 @@ impl Opened {
             Ok((schema, rows, tallies))
         };
         let outcome = look();
-        together(ctx.exchange(), outcome.as_ref().map(|(_, rows, _)| *rows).map_err(Error::clone))?;
+        all_gather(ctx.exchange(), outcome.as_ref().map(|(_, rows, _)| *rows).map_err(Error::clone))?;
         let (schema, rows, tallies) = outcome?;
         let named = tallies.into_iter().zip(&schema.columns);
         let summary = named.map(|(tally, field)| tally.finish(&field.name, field.kind)).collect();

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::table::{Category, Column, Dictionary, Kind, KindSet, MAX_LEVELS, MISSING, Summary, Table, Tally};
 use ermine_core::{
-    ctx::{Exchange, together},
+    ctx::{Exchange, all_gather},
     error::{Error, Result},
 };
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub fn read(files: &[PathBuf], options: &ReadOptions, exchange: &dyn Exchange) -
     let (names, columns) = read_columns(files, options, exchange)?;
     let rows = columns.first().map_or(0, Column::len);
     let table = Table::new(names.into_iter().zip(columns).collect())?.with_na(markers);
-    let counts = together(exchange, Ok(rows))?;
+    let counts = all_gather(exchange, Ok(rows))?;
     let (first, total) = (counts[..exchange.rank()].iter().sum(), counts.iter().sum());
     if total == 0 {
         return Err(Error::format(&files[0], None, "there are no rows"));
@@ -54,7 +54,7 @@ pub fn read(files: &[PathBuf], options: &ReadOptions, exchange: &dyn Exchange) -
     for (name, column) in table.columns() {
         let mut tally = Tally::default();
         tally.add(column);
-        let mut all = together(exchange, Ok(tally))?.into_iter();
+        let mut all = all_gather(exchange, Ok(tally))?.into_iter();
         let mut tally = all.next().expect("one worker at least");
         all.for_each(|more| tally.merge(more));
         summary.push(tally.finish(name, column.kind()));
@@ -81,13 +81,13 @@ fn read_columns(
         Some((file, share)) if share.index == 0 && share.bytes.start == 0 => file.head(&share.path, options).map(Some),
         _ => Ok(None),
     });
-    let head = together(exchange, head)?.into_iter().flatten().next();
+    let head = all_gather(exchange, head)?.into_iter().flatten().next();
     let head = head.ok_or_else(|| Error::format(&files[0], None, "the file is empty"))?;
     let opened = opened?;
     let options = ReadOptions { columns: Some(head.wanted.clone()), ..options.clone() };
     let same =
         opened.iter().try_for_each(|(file, share)| same_names(&files[0], &head.names, &share.path, &file.names()));
-    together(exchange, same)?;
+    all_gather(exchange, same)?;
 
     let mut parts: Vec<(usize, Vec<Column>)> = Vec::new();
     match survey.format {
@@ -102,7 +102,7 @@ fn read_columns(
                 Ok(())
             };
             let outcome = read();
-            together(exchange, outcome)?;
+            all_gather(exchange, outcome)?;
         }
     }
     let columns = agree(files, &head.wanted, &options, parts, exchange)?;
@@ -161,7 +161,7 @@ impl<'a> Survey<'a> {
         };
         let mine = look();
         let seen = mine.as_ref().map(|(sizes, _)| sizes.clone()).map_err(Error::clone);
-        let all = together(exchange, seen)?;
+        let all = all_gather(exchange, seen)?;
         let (sizes, format) = mine?;
         for (rank, theirs) in all.iter().enumerate() {
             if let Some(file) = (0..sizes.len()).find(|&file| theirs.get(file) != all[0].get(file)) {
@@ -263,7 +263,7 @@ fn csv_parts(
         stretches.push((share.index, file.stretch(file.border(share.bytes.start as usize), end)));
         files.push((share.index, file));
     }
-    let all = together(exchange, Ok(stretches))?;
+    let all = all_gather(exchange, Ok(stretches))?;
     let mut parts: Vec<(usize, CsvPart)> = Vec::new();
     let mut parse = || -> Result<()> {
         for &(index, file) in &files {
@@ -281,21 +281,21 @@ fn csv_parts(
         Ok(())
     };
     let parsed = parse();
-    together(exchange, parsed)?;
+    all_gather(exchange, parsed)?;
     // Kinds only ever become fewer, so this ends; nearly always at once.
     loop {
         let mut mine = vec![KindSet::ALL; head.wanted.len()];
         for (_, part) in &parts {
             mine.iter_mut().zip(part.possible()).for_each(|(all, possible)| *all = all.and(possible));
         }
-        let everyone = together(exchange, Ok(mine))?;
+        let everyone = all_gather(exchange, Ok(mine))?;
         let allowed: Vec<KindSet> = (0..head.wanted.len())
             .map(|column| everyone.iter().fold(KindSet::ALL, |allowed, mine| allowed.and(mine[column])))
             .collect();
         let before: Vec<Vec<KindSet>> = parts.iter().map(|(_, part)| part.possible()).collect();
         let narrowed = parts.iter_mut().try_for_each(|(_, part)| part.narrow(&allowed));
         let changed = parts.iter().zip(&before).any(|((_, part), before)| part.possible() != *before);
-        if !together(exchange, narrowed.map(|()| changed))?.contains(&true) {
+        if !all_gather(exchange, narrowed.map(|()| changed))?.contains(&true) {
             break;
         }
     }
@@ -330,7 +330,7 @@ fn agree(
             .map(|(index, columns)| (*index, columns.next().expect("a column for each name")))
             .collect();
         let notes: Vec<(usize, Note)> = mine.iter().map(|(index, column)| (*index, note(column))).collect();
-        let notes: Vec<(usize, Note)> = together(exchange, Ok(notes))?.into_iter().flatten().collect();
+        let notes: Vec<(usize, Note)> = all_gather(exchange, Ok(notes))?.into_iter().flatten().collect();
         let (_, first) = notes.first().ok_or_else(|| Error::format(&files[0], None, "there are no rows"))?;
         let is_string = |kind: Kind| matches!(kind, Kind::Category | Kind::Text);
         let other = |note: &Note| note.kind != first.kind && !(is_string(note.kind) && is_string(first.kind));
@@ -396,7 +396,7 @@ fn images(files: &[PathBuf], options: &ReadOptions, exchange: &dyn Exchange) -> 
         _ => Err(Error::Unsupported("images come in one file, with one file of labels".into())),
     };
     let whole = read();
-    together(exchange, whole.as_ref().map(|_| ()).map_err(Error::clone))?;
+    all_gather(exchange, whole.as_ref().map(|_| ()).map_err(Error::clone))?;
     let whole = whole?;
     let cut = |rank: usize| rank * whole.rows() / exchange.size();
     let rows: Vec<usize> = (cut(exchange.rank())..cut(exchange.rank() + 1)).collect();

@@ -24,7 +24,7 @@ use ermine::{
     AnyEstimator, Ctx, Data, Entry, Error, Feature, Result, Source,
     core::{
         TargetKind,
-        ctx::{Alone, Progress, together},
+        ctx::{Alone, Progress, all_gather},
         reduce::{leaf_rows, shares},
         rng,
         source::{Buffers, Disk, Shape, Shard},
@@ -192,7 +192,7 @@ impl RowSet {
             let width = if let Held::Disk(disk) = held { disk.shape.cols } else { plan.features.columns.len() };
             (labels.clone(), *hash, (held.len() * width * 8) as u64)
         });
-        let everyone = together(exchange, summary)?;
+        let everyone = all_gather(exchange, summary)?;
         let (held, ..) = encoded?;
         let counts: Vec<usize> = everyone.iter().map(|(labels, ..)| labels.len_or(held.len())).collect();
         let mut fingerprint = crc32fast::Hasher::new();
@@ -202,8 +202,11 @@ impl RowSet {
             fingerprint.combine(&crc32fast::Hasher::new_with_initial_len(hash, bytes));
         }
         // Without labels nobody can tell how many rows the others have.
-        let counts =
-            if plan.target.is_none() && plan.weights.is_none() { together(exchange, Ok(held.len()))? } else { counts };
+        let counts = if plan.target.is_none() && plan.weights.is_none() {
+            all_gather(exchange, Ok(held.len()))?
+        } else {
+            counts
+        };
         let first = counts[..exchange.rank()].iter().sum();
         let set = RowSet { held, first, counts, labels, one_unit: plan.one_unit, limits: limits.clone() };
         Ok((set.aligned(ctx)?, fingerprint.finalize()))
@@ -334,7 +337,7 @@ impl RowSet {
         }
         let packed = held.and_then(|held| held.pack(0..held.len()));
         let mut all = self.no_rows();
-        for packed in together(ctx.exchange(), packed)? {
+        for packed in all_gather(ctx.exchange(), packed)? {
             let more = all.unpack(&packed);
             all.append(more);
         }
@@ -393,7 +396,7 @@ impl RowSet {
             }
             Ok(())
         });
-        Ok(together(ctx.exchange(), outcome.map(|()| mine))?.concat())
+        Ok(all_gather(ctx.exchange(), outcome.map(|()| mine))?.concat())
     }
 
     /// Learns preparation and model. Errors speak of columns by name.
@@ -466,7 +469,7 @@ impl RowSet {
             Ok(Some(bytes))
         };
         let outcome = fit();
-        let bytes = together(exchange, outcome)?.swap_remove(0);
+        let bytes = all_gather(exchange, outcome)?.swap_remove(0);
         match (fitted, bytes) {
             (Some(pipeline), _) => Ok(pipeline),
             (None, Some(bytes)) => Pipeline::from_bytes(estimator.name(), &bytes),
@@ -503,7 +506,7 @@ impl RowSet {
             Ok(predicted)
         };
         let mut predicted = Predictions::default();
-        together(ctx.exchange(), mine())?.into_iter().for_each(|more| predicted.append(more));
+        all_gather(ctx.exchange(), mine())?.into_iter().for_each(|more| predicted.append(more));
         Ok(predicted)
     }
 
@@ -590,6 +593,6 @@ pub fn sampled(rows: usize, most: usize, seed: u64, what: &str) -> Vec<usize> {
 
 /// A failure of one worker is everyone's.
 fn everyone<T>(ctx: &Ctx, outcome: Result<T>) -> Result<T> {
-    together(ctx.exchange(), outcome.as_ref().map(drop).map_err(Error::clone))?;
+    all_gather(ctx.exchange(), outcome.as_ref().map(drop).map_err(Error::clone))?;
     outcome
 }

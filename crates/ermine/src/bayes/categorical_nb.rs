@@ -12,10 +12,10 @@ use super::{
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Reduce, kernel, memory,
+        Batch, Reduce, memory,
         model::Property,
         param::{at_least, log},
-        params, reduce,
+        params, reduce, simd,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -169,11 +169,11 @@ impl Reduce for CountLevels {
     }
 
     fn merge(&self, left: &mut LevelCounts, right: LevelCounts) {
-        kernel::add_scaled(1.0, &right.class, &mut left.class);
+        simd::add_scaled(1.0, &right.class, &mut left.class);
         left.fraction = left.fraction.into_iter().chain(right.fraction).min();
         for (left, right) in left.levels.iter_mut().zip(right.levels) {
             left.resize(left.len().max(right.len()), 0.0);
-            kernel::add_scaled(1.0, &right, left);
+            simd::add_scaled(1.0, &right, left);
         }
     }
 }
@@ -214,7 +214,7 @@ impl Model for CategoricalModel {
             row.for_each(|j, value| {
                 let level = value as usize;
                 if level < self.log_prob[j].len() / k {
-                    kernel::add_scaled(1.0, &self.log_prob[j][level * k..(level + 1) * k], joint);
+                    simd::add_scaled(1.0, &self.log_prob[j][level * k..(level + 1) * k], joint);
                 }
             });
         }

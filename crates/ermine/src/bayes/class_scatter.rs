@@ -2,7 +2,7 @@
 
 use crate::{
     Matrix, Result, X,
-    core::{Batch, Reduce, data::Row, kernel, linalg, stats::Gram},
+    core::{Batch, Reduce, data::Row, linalg, simd, stats::Gram},
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ impl Pooled {
         let mut gram = vec![0.0; stride * stride];
         linalg::add_gram(rows, stride, &mut gram);
         for i in 0..cols {
-            kernel::add_scaled(sign, &gram[i * stride..i * stride + i + 1], &mut self.scatter.row_mut(i)[..i + 1]);
+            simd::add_scaled(sign, &gram[i * stride..i * stride + i + 1], &mut self.scatter.row_mut(i)[..i + 1]);
         }
     }
 }
@@ -83,7 +83,7 @@ impl Reduce for PoolScatter {
                 });
                 difference(&row, centre, &mut packed[..cols]);
                 open.weight[class] += weight;
-                kernel::add_scaled(weight, packed, open.sum.row_mut(class));
+                simd::add_scaled(weight, packed, open.sum.row_mut(class));
                 if weight != 1.0 {
                     let root = weight.sqrt();
                     packed.iter_mut().for_each(|value| *value *= root);
@@ -129,7 +129,7 @@ impl Reduce for PoolScatter {
             }
             left.weight[c] = total;
         }
-        kernel::add_scaled(1.0, &right.scatter.values, &mut left.scatter.values);
+        simd::add_scaled(1.0, &right.scatter.values, &mut left.scatter.values);
         left.add_products(&moves, 1.0);
     }
 }
@@ -222,6 +222,6 @@ impl Reduce for FourthMoments<'_> {
     }
 
     fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
-        kernel::add_scaled(1.0, &right, left);
+        simd::add_scaled(1.0, &right, left);
     }
 }

@@ -77,7 +77,7 @@ impl ComplementNB {
         let alpha = smoothing(self.alpha, self.force_alpha);
         let class_log_prior = log_priors("ComplementNB", self.class_prior.as_ref(), self.fit_prior, &counts.class)?;
         let mut all = vec![0.0; p];
-        (0..k).for_each(|c| crate::core::kernel::add_scaled(1.0, counts.feature.row(c), &mut all));
+        (0..k).for_each(|c| crate::core::simd::add_scaled(1.0, counts.feature.row(c), &mut all));
         let mut feature_log_prob = Matrix::zeros(k, p);
         for c in 0..k {
             let others: Vec<f64> = (0..p).map(|j| all[j] - counts.feature[(c, j)] + alpha).collect();

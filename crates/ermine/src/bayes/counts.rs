@@ -7,7 +7,7 @@ use crate::{
     core::{
         Batch, Reduce,
         data::{Csr, Dense},
-        kernel,
+        simd,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,8 @@ pub struct Counts {
 
 impl Counts {
     pub(super) fn merge(&mut self, right: &Counts) {
-        kernel::add_scaled(1.0, &right.class, &mut self.class);
-        kernel::add_scaled(1.0, &right.feature.values, &mut self.feature.values);
+        simd::add_scaled(1.0, &right.class, &mut self.class);
+        simd::add_scaled(1.0, &right.feature.values, &mut self.feature.values);
     }
 }
 
@@ -78,7 +78,7 @@ fn stored<'a>(x: &X<'a>) -> &'a [f64] {
 }
 
 pub(super) fn refuse_negative(model: &str, x: &X, first: usize) -> Result<()> {
-    let least = kernel::vectorised(
+    let least = simd::vectorised(
         #[inline(always)]
         || stored(x).iter().fold(0.0, |least: f64, &v| if v < least { v } else { least }),
     );
@@ -186,14 +186,14 @@ impl Model for CountModel {
                 for (row, joint) in x.iter().zip(joint.chunks_exact_mut(k)) {
                     row.for_each(|j, value| {
                         if value > threshold {
-                            kernel::add_scaled(1.0, self.weights.row(j), joint);
+                            simd::add_scaled(1.0, self.weights.row(j), joint);
                         }
                     });
                 }
             }
         }
         for row in joint.chunks_exact_mut(k) {
-            kernel::add_scaled(1.0, &self.offset, row);
+            simd::add_scaled(1.0, &self.offset, row);
         }
         posterior(&mut joint, k, output, out);
         Ok(())

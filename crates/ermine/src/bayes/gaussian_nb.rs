@@ -10,9 +10,8 @@ use crate::{
     core::{
         Batch, Reduce,
         data::Row,
-        kernel,
         param::{at_least, log},
-        params, reduce,
+        params, reduce, simd,
         stats::Moments,
     },
 };
@@ -102,7 +101,7 @@ impl Reduce for ClassMoments {
         batch.x.check_finite(batch.first)?;
         let codes = batch.y.codes();
         let mut block = self.zero();
-        kernel::vectorised(
+        simd::vectorised(
             #[inline(always)]
             || {
                 for (i, &class) in codes.iter().enumerate() {
@@ -119,7 +118,7 @@ impl Reduce for ClassMoments {
             },
         );
         match batch.x {
-            X::Dense(_) => kernel::vectorised(
+            X::Dense(_) => simd::vectorised(
                 #[inline(always)]
                 || {
                     for (i, &class) in codes.iter().enumerate() {
@@ -189,7 +188,7 @@ impl Model for GaussianNBModel {
             let constant = self.prior[c].ln() - 0.5 * log_scale;
             // What a row of zeros has, to which the stored values of a sparse row are differences.
             let at_zero: f64 = class.mean.iter().zip(&inverse).map(|(mean, inverse)| mean * mean * inverse).sum();
-            kernel::vectorised(
+            simd::vectorised(
                 #[inline(always)]
                 || {
                     for (i, row) in x.iter().enumerate() {

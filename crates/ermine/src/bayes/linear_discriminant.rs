@@ -16,10 +16,10 @@ use super::{
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        choice, kernel,
+        choice,
         linalg::{Cholesky, Eigen, Svd},
         param::{at_least, between},
-        params, reduce,
+        params, reduce, simd,
         stats::Gram,
     },
 };
@@ -117,7 +117,7 @@ impl LinearDiscriminantAnalysis {
         let prior = priors("LinearDiscriminantAnalysis", "priors", self.priors.as_ref(), &weight)?;
         let mut covariance = Matrix::zeros(cols, cols);
         for (c, class) in covariances.iter().enumerate() {
-            kernel::add_scaled(prior[c], &class.values, &mut covariance.values);
+            simd::add_scaled(prior[c], &class.values, &mut covariance.values);
         }
         let mean = Matrix::from_fn(classes, cols, |c, j| grams[c].mean[j]);
         Ok(Within { weight, mean, covariance, shrunk })
@@ -169,9 +169,7 @@ impl LinearDiscriminantAnalysis {
         let mut coef = projected.times(&scalings.transposed());
         let mut intercept: Vec<f64> = (0..k)
             .map(|c| {
-                prior[c].ln()
-                    - 0.5 * kernel::dot(projected.row(c), projected.row(c))
-                    - kernel::dot(coef.row(c), &centre)
+                prior[c].ln() - 0.5 * simd::dot(projected.row(c), projected.row(c)) - simd::dot(coef.row(c), &centre)
             })
             .collect();
         if k == 2 {
@@ -301,7 +299,7 @@ impl LinearDiscriminantModel {
             _ => (self.coef.row(class).to_vec(), self.intercept[class]),
         };
         let ((mut w, mut c), (other, offset)) = (score(a), score(b));
-        kernel::add_scaled(-1.0, &other, &mut w);
+        simd::add_scaled(-1.0, &other, &mut w);
         c -= offset;
         (w, c)
     }
@@ -309,7 +307,7 @@ impl LinearDiscriminantModel {
     fn scores(&self, x: &X, out: &mut [f64]) {
         let k = self.coef.rows;
         x.times_matrix(&self.coef.transposed().values, k, out);
-        out.chunks_exact_mut(k).for_each(|row| kernel::add_scaled(1.0, &self.intercept, row));
+        out.chunks_exact_mut(k).for_each(|row| simd::add_scaled(1.0, &self.intercept, row));
     }
 }
 
@@ -333,7 +331,7 @@ impl Model for LinearDiscriminantModel {
             x.times_matrix(&kept.values, self.components, out);
             let offset: Vec<f64> =
                 (0..self.components).map(|a| (0..kept.rows).map(|j| self.centre[j] * kept[(j, a)]).sum()).collect();
-            out.chunks_exact_mut(self.components.max(1)).for_each(|row| kernel::add_scaled(-1.0, &offset, row));
+            out.chunks_exact_mut(self.components.max(1)).for_each(|row| simd::add_scaled(-1.0, &offset, row));
             return Ok(());
         }
         if output == Output::Decision {

@@ -21,7 +21,7 @@ pub use quadratic_discriminant::{QuadraticDiscriminantAnalysis, QuadraticDiscrim
 
 use crate::{
     Error, Output, Result,
-    core::{TargetKind, kernel, source::Shape},
+    core::{TargetKind, simd, source::Shape},
 };
 
 /// How many classes the target has.
@@ -70,7 +70,7 @@ pub(crate) fn posterior(joint: &mut [f64], k: usize, output: Output, out: &mut [
         }
         return;
     }
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || {
             for (row, out) in joint.chunks_exact_mut(k).zip(out.chunks_exact_mut(k)) {
@@ -81,7 +81,7 @@ pub(crate) fn posterior(joint: &mut [f64], k: usize, output: Output, out: &mut [
                 }
                 let mut total = 0.0;
                 for (out, score) in out.iter_mut().zip(row) {
-                    *out = kernel::exp(*score - largest);
+                    *out = simd::exp(*score - largest);
                     total += *out;
                 }
                 out.iter_mut().for_each(|p| *p /= total);

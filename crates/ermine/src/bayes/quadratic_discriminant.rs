@@ -14,9 +14,8 @@ use super::{
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        kernel,
         param::{at_least, between},
-        params, reduce,
+        params, reduce, simd,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -123,10 +122,10 @@ impl QuadraticDiscriminantModel {
         for (class, sign) in [(a, 1.0), (b, -1.0)] {
             let part = &self.parts[class];
             let precision = part.whiten.times(&part.whiten.transposed());
-            let pull: Vec<f64> = (0..p).map(|i| kernel::dot(precision.row(i), &part.mean)).collect();
-            kernel::add_scaled(-0.5 * sign, &precision.values, &mut quadratic.values);
-            kernel::add_scaled(sign, &pull, &mut linear);
-            let at_mean = kernel::dot(&pull, &part.mean) + part.log_determinant;
+            let pull: Vec<f64> = (0..p).map(|i| simd::dot(precision.row(i), &part.mean)).collect();
+            simd::add_scaled(-0.5 * sign, &precision.values, &mut quadratic.values);
+            simd::add_scaled(sign, &pull, &mut linear);
+            let at_mean = simd::dot(&pull, &part.mean) + part.log_determinant;
             constant += sign * (self.prior[class].ln() - 0.5 * at_mean);
         }
         (quadratic, linear, constant)
@@ -156,7 +155,7 @@ impl Model for QuadraticDiscriminantModel {
             X::dense(&centred.values, p)?.times_matrix(&part.whiten.values, p, &mut whitened);
             let constant = self.prior[c].ln() - 0.5 * part.log_determinant;
             for (i, z) in whitened.chunks_exact(p).enumerate() {
-                joint[i * k + c] = constant - 0.5 * kernel::dot(z, z);
+                joint[i * k + c] = constant - 0.5 * simd::dot(z, z);
             }
         }
         match output {

@@ -10,9 +10,9 @@ use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Shape, Source,
     Task, X,
     core::{
-        choice, kernel,
+        choice,
         param::{at_least, linear},
-        params,
+        params, simd,
     },
 };
 use rayon::prelude::*;
@@ -111,7 +111,7 @@ impl Estimator for AgglomerativeClustering {
         let mut counts = vec![0.0; clusters];
         for (i, &label) in labels.iter().enumerate() {
             counts[label as usize] += 1.0;
-            kernel::add_scaled(1.0, rows.row(i), centres.row_mut(label as usize));
+            simd::add_scaled(1.0, rows.row(i), centres.row_mut(label as usize));
         }
         (0..clusters).for_each(|c| centres.row_mut(c).iter_mut().for_each(|value| *value /= counts[c]));
         let children = merges.iter().flat_map(|merge| [merge.left as i64, merge.right as i64]).collect();
@@ -160,7 +160,7 @@ impl AgglomerativeClustering {
         ctx.install(|| {
             parts.into_par_iter().for_each(|(i, part)| {
                 for (j, out) in part.iter_mut().enumerate() {
-                    let distance = kernel::distance2(rows.row(i), rows.row(j));
+                    let distance = simd::distance2(rows.row(i), rows.row(j));
                     *out = if squared { distance } else { distance.sqrt() };
                 }
             });

@@ -18,10 +18,10 @@ use super::gaussian_mixture::{
 use crate::{
     Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Reduce, choice, kernel,
+        Reduce, choice,
         linalg::Cholesky,
         param::{Given, above, at_least, log},
-        params, reduce,
+        params, reduce, simd,
         stats::CrossProducts,
     },
     engine::{
@@ -284,8 +284,8 @@ impl Posterior {
                 let factor = Matrix::new(mixture.factors[at..at + p * p].to_vec(), p, p);
                 let v0 = Matrix::new(prior.covariance.clone(), p, p);
                 let products = factor.times(&v0);
-                let trace: f64 = (0..p).map(|a| kernel::dot(products.row(a), factor.row(a))).sum();
-                let distance: f64 = (0..p).map(|a| kernel::dot(factor.row(a), &d).powi(2)).sum();
+                let trace: f64 = (0..p).map(|a| simd::dot(products.row(a), factor.row(a))).sum();
+                let distance: f64 = (0..p).map(|a| simd::dot(factor.row(a), &d).powi(2)).sum();
                 (distance, trace, Cholesky::new(&v0).map(|v0| v0.log_determinant()))
             }
             kind => {
@@ -364,7 +364,7 @@ impl Bayes<'_> {
             }
             Covariance::Spherical => {
                 for c in 0..k {
-                    let apart = kernel::dot(d.row(c), d.row(c)) / p as f64;
+                    let apart = simd::dot(d.row(c), d.row(c)) / p as f64;
                     let own = &mut mixture.covariances[c];
                     *own = (v0[0] + rows[c] * (*own + pull(c) * apart)) / freedom[c];
                 }

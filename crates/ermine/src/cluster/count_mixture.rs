@@ -10,10 +10,10 @@ use super::k_means::{Init, KMeans};
 use crate::{
     Array, Ctx, Error, Estimator, Fit, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task, X,
     core::{
-        Batch, Reduce, choice, kernel,
+        Batch, Reduce, choice,
         model::Property,
         param::{above, at_least, log},
-        params, reduce,
+        params, reduce, simd,
     },
     engine::em::{self, Em, Limits, Outcome},
 };
@@ -162,7 +162,7 @@ impl<M: std::borrow::Borrow<CountMixtureModel> + Sync> Reduce for Expect<M> {
             stat.log_likelihood += weight * log_density[i];
             let share = &mut share[i * self.k..(i + 1) * self.k];
             share.iter_mut().for_each(|r| *r *= weight);
-            kernel::add_scaled(1.0, share, &mut stat.count);
+            simd::add_scaled(1.0, share, &mut stat.count);
         }
         x.add_transposed_matrix(&share, self.k, &mut stat.sum);
         Ok(())
@@ -171,8 +171,8 @@ impl<M: std::borrow::Borrow<CountMixtureModel> + Sync> Reduce for Expect<M> {
     fn merge(&self, left: &mut CountSums, right: CountSums) {
         left.weight += right.weight;
         left.log_likelihood += right.log_likelihood;
-        kernel::add_scaled(1.0, &right.count, &mut left.count);
-        kernel::add_scaled(1.0, &right.sum, &mut left.sum);
+        simd::add_scaled(1.0, &right.count, &mut left.count);
+        simd::add_scaled(1.0, &right.sum, &mut left.sum);
     }
 }
 
@@ -276,7 +276,7 @@ impl CountMixtureModel {
             })
             .collect();
         x.times_matrix(&weights.values, k, share);
-        kernel::vectorised(
+        simd::vectorised(
             #[inline(always)]
             || {
                 for (row, log_density) in share.chunks_exact_mut(k).zip(log_density) {
@@ -287,7 +287,7 @@ impl CountMixtureModel {
                     }
                     let mut total = 0.0;
                     for value in row.iter_mut() {
-                        *value = kernel::exp(*value - largest);
+                        *value = simd::exp(*value - largest);
                         total += *value;
                     }
                     row.iter_mut().for_each(|value| *value /= total);

@@ -14,10 +14,9 @@ use crate::{
     core::{
         Batch, Reduce, choice,
         data::Dense,
-        kernel,
         linalg::{self, Cholesky},
         param::{Given, at_least, log},
-        params, reduce, rng,
+        params, reduce, rng, simd,
         stats::CrossProducts,
     },
     engine::em::{self, Em, Limits, Outcome},
@@ -208,7 +207,7 @@ fn log_joint(mixture: &Mixture, constants: &[f64], x: &Dense, space: &mut Space)
     chunk.resize(p * LANES, 0.0);
     about.resize(even * LANES, 0.0);
     joint.resize(constants.len() * SHEET, 0.0);
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || {
             for first in (0..rows).step_by(LANES) {
@@ -287,7 +286,7 @@ fn diagonal_distance(factor: impl Fn(usize) -> f64, p: usize, about: &[f64]) -> 
 
 /// Turns `ln pi_k N(x_i)` into responsibilities; `log_density[i]` becomes the log density of each row.
 fn responsibilities(joint: &mut [f64], log_density: &mut [f64], k: usize, rows: usize) {
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || {
             let mut largest = [f64::NEG_INFINITY; SHEET];
@@ -299,7 +298,7 @@ fn responsibilities(joint: &mut [f64], log_density: &mut [f64], k: usize, rows: 
             let mut total = [0.0; SHEET];
             for row in joint.chunks_exact_mut(SHEET).take(k) {
                 for i in 0..rows {
-                    row[i] = kernel::exp(row[i] - largest[i]);
+                    row[i] = simd::exp(row[i] - largest[i]);
                     total[i] += row[i];
                 }
             }
@@ -409,9 +408,9 @@ impl Reduce for Expect<'_> {
     fn merge(&self, left: &mut Sums, right: Sums) {
         left.weight += right.weight;
         left.log_likelihood += right.log_likelihood;
-        kernel::add_scaled(1.0, &right.count, &mut left.count);
-        kernel::add_scaled(1.0, &right.sum.values, &mut left.sum.values);
-        kernel::add_scaled(1.0, &right.scatter, &mut left.scatter);
+        simd::add_scaled(1.0, &right.count, &mut left.count);
+        simd::add_scaled(1.0, &right.sum.values, &mut left.sum.values);
+        simd::add_scaled(1.0, &right.scatter, &mut left.scatter);
     }
 }
 
@@ -458,7 +457,7 @@ impl Expect<'_> {
             let share = &joint[c * SHEET..c * SHEET + rows];
             let mean = self.mixture.means.row(c);
             let sum = sum.row_mut(c);
-            kernel::vectorised(
+            simd::vectorised(
                 #[inline(always)]
                 || {
                     for i in 0..rows {
@@ -478,7 +477,7 @@ impl Expect<'_> {
                     linalg::add_gram(packed, stride, &mut scatter[c * stride * stride..(c + 1) * stride * stride]);
                 }
                 Covariance::Tied => {}
-                Covariance::Diag | Covariance::Spherical => kernel::vectorised(
+                Covariance::Diag | Covariance::Spherical => simd::vectorised(
                     #[inline(always)]
                     || {
                         let scatter = &mut scatter[c * stride..(c + 1) * stride];
@@ -773,8 +772,8 @@ impl GaussianMixtureModel {
             let z: Vec<f64> = (0..p).map(|_| rng.normal()).collect();
             for j in 0..p {
                 let offset = match mixture.covariance_type {
-                    Covariance::Full => kernel::dot(&factors[c].row(j)[..j + 1], &z[..j + 1]),
-                    Covariance::Tied => kernel::dot(&factors[0].row(j)[..j + 1], &z[..j + 1]),
+                    Covariance::Full => simd::dot(&factors[c].row(j)[..j + 1], &z[..j + 1]),
+                    Covariance::Tied => simd::dot(&factors[0].row(j)[..j + 1], &z[..j + 1]),
                     Covariance::Diag => mixture.covariances[c * p + j].sqrt() * z[j],
                     Covariance::Spherical => mixture.covariances[c].sqrt() * z[j],
                 };

@@ -17,11 +17,11 @@ use crate::{
         Batch, Reduce, Sweep, choice,
         ctx::Progress,
         data::Row,
-        kernel,
         param::at_least,
         param::log,
         params, reduce,
         reduce::{leaf_rows, sweep},
+        simd,
         stats::{ColumnMoments, Moments},
     },
 };
@@ -291,7 +291,7 @@ impl Moves {
         let mut moves = Moves::default();
         for c in 0..old.rows {
             // A little more than it was, so that rounding cannot make a bound too tight.
-            let moved = kernel::distance2(old.row(c), new.row(c)).sqrt() * (1.0 + 1e-12);
+            let moved = simd::distance2(old.row(c), new.row(c)).sqrt() * (1.0 + 1e-12);
             if moved > moves.most {
                 moves = Moves { farthest: c, most: moved, others: moves.most };
             } else if moved > moves.others {
@@ -356,13 +356,13 @@ impl<'a> Assign<'a> {
             for j in 0..cols {
                 by_centre[c * cols + j] = -2.0 * (centres[(c, j)] - mean[j]);
             }
-            norms[c] = kernel::distance2(centres.row(c), mean);
+            norms[c] = simd::distance2(centres.row(c), mean);
         }
         let largest_norm = norms[..k].iter().copied().fold(0.0, f64::max);
         let mut half = vec![f64::INFINITY; k];
         for a in 0..k {
             for b in 0..a {
-                let apart = 0.5 * kernel::distance2(centres.row(a), centres.row(b)).sqrt();
+                let apart = 0.5 * simd::distance2(centres.row(a), centres.row(b)).sqrt();
                 half[a] = half[a].min(apart);
                 half[b] = half[b].min(apart);
             }
@@ -431,7 +431,7 @@ impl<'a> Assign<'a> {
     fn add_dense(&self, stat: &mut Sums, batch: &Batch, values: &[f64], cells: &mut [Cell]) {
         let cols = self.mean.len();
         stat.products.resize(cols * LANES, 0.0);
-        kernel::vectorised(
+        simd::vectorised(
             #[inline(always)]
             || {
                 for (sheet, cells) in cells.chunks_mut(SHEET).enumerate() {
@@ -512,8 +512,8 @@ impl Sums {
         for (&cluster, far) in empty.iter().zip(farthest) {
             self.weight[far.cluster] -= far.weight;
             self.weight[cluster] += far.weight;
-            kernel::add_scaled(-far.weight, &far.values, self.sum.row_mut(far.cluster));
-            kernel::add_scaled(far.weight, &far.values, self.sum.row_mut(cluster));
+            simd::add_scaled(-far.weight, &far.values, self.sum.row_mut(far.cluster));
+            simd::add_scaled(far.weight, &far.values, self.sum.row_mut(cluster));
         }
     }
 
@@ -547,7 +547,7 @@ impl Sweep for Assign<'_> {
             stat.products.resize(part.rows() * k, 0.0);
             part.x.times_matrix(&self.shifted.values, k, &mut stat.products);
             let cells = &mut cells[first..first + part.rows()];
-            kernel::vectorised(
+            simd::vectorised(
                 #[inline(always)]
                 || {
                     for (i, products) in stat.products.chunks_exact(k).enumerate() {
@@ -574,8 +574,8 @@ impl Sweep for Assign<'_> {
     fn merge(&self, left: &mut Sums, right: Sums) {
         left.inertia += right.inertia;
         left.changed += right.changed;
-        kernel::add_scaled(1.0, &right.weight, &mut left.weight);
-        kernel::add_scaled(1.0, &right.sum.values, &mut left.sum.values);
+        simd::add_scaled(1.0, &right.weight, &mut left.weight);
+        simd::add_scaled(1.0, &right.sum.values, &mut left.sum.values);
     }
 }
 
@@ -676,7 +676,7 @@ impl Sweep for Lower<'_> {
     fn add(&self, stat: &mut Self::Stat, batch: &Batch, nearest: &mut [f64]) -> Result<()> {
         if let Some(centre) = self.centre {
             match batch.x {
-                X::Dense(x) => kernel::vectorised(
+                X::Dense(x) => simd::vectorised(
                     #[inline(always)]
                     || {
                         for (row, nearest) in x.values.chunks_exact(x.cols).zip(nearest.iter_mut()) {
@@ -762,7 +762,7 @@ impl Sweep for Potential<'_> {
 
     fn add(&self, stat: &mut Vec<f64>, batch: &Batch, nearest: &mut [f64]) -> Result<()> {
         if let X::Dense(x) = batch.x {
-            kernel::vectorised(
+            simd::vectorised(
                 #[inline(always)]
                 || {
                     for (i, row) in x.values.chunks_exact(x.cols).enumerate() {
@@ -784,7 +784,7 @@ impl Sweep for Potential<'_> {
     }
 
     fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
-        kernel::add_scaled(1.0, &right, left);
+        simd::add_scaled(1.0, &right, left);
     }
 }
 
@@ -865,7 +865,7 @@ impl Model for KMeansModel {
                 if let X::Dense(x) = x {
                     let mut chunk = vec![0.0; x.cols * LANES];
                     let wanted: Vec<u32> = (0..x.rows as u32).collect();
-                    kernel::vectorised(
+                    simd::vectorised(
                         #[inline(always)]
                         || {
                             assign.compare(x.values, &wanted, &mut chunk, |i, label, _| out[i] = f64::from(label));

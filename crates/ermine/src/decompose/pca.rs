@@ -8,7 +8,7 @@
 
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
-    core::{choice, kernel, param::above, params},
+    core::{choice, param::above, params, simd},
     engine::spectrum::{Spectrum, decompose, project},
 };
 use serde::{Deserialize, Serialize};
@@ -226,7 +226,7 @@ impl Model for PCAModel {
                 let scale = |a: usize| if self.whiten { self.deviation(a) } else { 1.0 };
                 let back = Matrix::from_fn(k, p, |a, j| self.components[(a, j)] * scale(a));
                 x.times_matrix(&back.values, p, out);
-                out.chunks_exact_mut(p).for_each(|row| kernel::add_scaled(1.0, &self.mean, row));
+                out.chunks_exact_mut(p).for_each(|row| simd::add_scaled(1.0, &self.mean, row));
             }
             Output::Density => {
                 let mut scores = vec![0.0; x.rows() * k];
@@ -238,7 +238,7 @@ impl Model for PCAModel {
                 let log_determinant = variance.iter().map(|v| v.ln()).sum::<f64>() + (p - k) as f64 * noise.ln();
                 for (i, z) in scores.chunks_exact(k).enumerate() {
                     let rest =
-                        if k < p { (x.row(i).distance2(&self.mean) - kernel::dot(z, z)).max(0.0) / noise } else { 0.0 };
+                        if k < p { (x.row(i).distance2(&self.mean) - simd::dot(z, z)).max(0.0) / noise } else { 0.0 };
                     let inside: f64 = z.iter().zip(&variance).map(|(z, v)| z * z / v).sum();
                     out[i] = -0.5 * (p as f64 * std::f64::consts::TAU.ln() + log_determinant + inside + rest);
                 }

@@ -5,7 +5,7 @@
 
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,
-    core::{kernel, param::at_least, param::log, params, reduce, stats::ColumnMoments},
+    core::{param::at_least, param::log, params, reduce, simd, stats::ColumnMoments},
     engine::spectrum::decompose,
 };
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl Estimator for TruncatedSVD {
         components.values[..found * shape.cols].copy_from_slice(&spectrum.vectors.values[..found * shape.cols]);
         let square = |a: usize| spectrum.squares.get(a).copied().unwrap_or(0.0);
         let explained: Vec<f64> = (0..k)
-            .map(|a| (square(a) / moments.weight - kernel::dot(&moments.mean, components.row(a)).powi(2)).max(0.0))
+            .map(|a| (square(a) / moments.weight - simd::dot(&moments.mean, components.row(a)).powi(2)).max(0.0))
             .collect();
         let total = moments.scatter.iter().sum::<f64>() / moments.weight;
         let singular = (0..k).map(|a| square(a).sqrt()).collect();

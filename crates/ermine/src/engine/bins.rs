@@ -10,7 +10,7 @@ use crate::{
     Ctx, Feature, Result, X,
     core::{
         Batch,
-        ctx::{Exchange, deal, together},
+        ctx::{Exchange, all_gather, all_to_all},
     },
     engine::{
         as_bytes,
@@ -186,7 +186,7 @@ fn maps(ctx: &Ctx, kinds: &[Feature], most: usize, tally: impl Fn(usize) -> Tall
             start..(start + TOGETHER).min(columns.end)
         };
         let tallies = |columns| ctx.install(|| some(columns).into_par_iter().map(&tally).collect::<Vec<_>>());
-        let mut parts = deal(exchange, everyones.iter().map(tallies).collect())?.into_iter();
+        let mut parts = all_to_all(exchange, everyones.iter().map(tallies).collect())?.into_iter();
         let mut whole = parts.next().unwrap_or_default();
         for part in parts {
             whole.iter_mut().zip(part).for_each(|(whole, part)| whole.add(part));
@@ -194,7 +194,7 @@ fn maps(ctx: &Ctx, kinds: &[Feature], most: usize, tally: impl Fn(usize) -> Tall
         let whole = whole.into_par_iter().zip(some(own));
         maps.extend(ctx.install(|| whole.map(|(tally, j)| Map::new(tally, kinds[j], most)).collect::<Vec<_>>()));
     }
-    Ok(together(exchange, ctx.check().map(|()| maps))?.into_iter().flatten().collect())
+    Ok(all_gather(exchange, ctx.check().map(|()| maps))?.into_iter().flatten().collect())
 }
 
 impl Bins {
@@ -231,7 +231,7 @@ impl Bins {
                 .collect::<Result<Vec<_>>>()
         });
         // One that was stopped here stops the others.
-        together(ctx.exchange(), groups.as_ref().map(drop).map_err(Clone::clone))?;
+        all_gather(ctx.exchange(), groups.as_ref().map(drop).map_err(Clone::clone))?;
         Ok(Bins { rows, cols, groups: groups?, maps })
     }
 

@@ -15,10 +15,10 @@
 
 use crate::{
     Ctx, Error, Feature, Result,
-    core::{ctx::together, kernel, rng},
+    core::{ctx::all_gather, rng, simd},
     engine::{
         bins::{Bins, GROUP, MISSING, columns_of},
-        tree::{Draft, DraftNode, Split, Test},
+        tree::{GrownNode, GrownTree, Split, Test},
     },
 };
 use rayon::prelude::*;
@@ -147,8 +147,13 @@ const CHUNK: usize = 1 << 15;
 impl Grower<'_> {
     /// Grows a tree on this worker's `rows`, which end up side by side for each leaf. The leaves, in an order that is the same for all
     /// workers, may lack rows of this one. Values of nodes are the unshrunk Newton steps.
-    pub fn grow(&self, gradients: &Gradients, rows: &mut [u32], spare: &mut Vec<u32>) -> Result<(Draft, Vec<Leaf>)> {
-        let mut draft = Draft { outputs: 1, ..Draft::default() };
+    pub fn grow(
+        &self,
+        gradients: &Gradients,
+        rows: &mut [u32],
+        spare: &mut Vec<u32>,
+    ) -> Result<(GrownTree, Vec<Leaf>)> {
+        let mut draft = GrownTree { outputs: 1, ..GrownTree::default() };
         let mut histogram = self.ctx.install(|| self.build(gradients, rows));
         let total = self.merge(&mut histogram)?;
         let root = Candidate {
@@ -184,10 +189,10 @@ impl Grower<'_> {
         Ok((draft, leaves))
     }
 
-    fn push(&self, draft: &mut Draft, gradients: &Gradients, candidate: &Candidate) {
+    fn push(&self, draft: &mut GrownTree, gradients: &Gradients, candidate: &Candidate) {
         let sums = gradients.open(candidate.total);
         let value = self.value(&sums).clamp(candidate.bounds.0, candidate.bounds.1);
-        draft.nodes.push(DraftNode {
+        draft.nodes.push(GrownNode {
             split: None,
             left: 0,
             right: 0,
@@ -298,7 +303,7 @@ impl Grower<'_> {
 
     fn split(
         &self,
-        draft: &mut Draft,
+        draft: &mut GrownTree,
         gradients: &Gradients,
         parent: Candidate,
         rows: &mut [u32],
@@ -385,7 +390,7 @@ impl Grower<'_> {
         let mut mine: Vec<Option<Best>> = vec![None; candidates.len()];
         found.into_iter().for_each(|(c, found)| mine[c] = better(mine[c].take(), found));
         // Workers own columns in the order of their ranks.
-        for found in together(exchange, self.ctx.check().map(|()| mine))? {
+        for found in all_gather(exchange, self.ctx.check().map(|()| mine))? {
             let found = candidates.iter_mut().zip(found);
             found.for_each(|(candidate, found)| candidate.best = better(candidate.best.take(), found));
         }
@@ -546,7 +551,7 @@ fn count_columns<const COLUMNS: usize>(
     }
     for (at, (&row, &cell)) in rows.iter().zip(cells).enumerate() {
         if let Some(&ahead) = rows.get(at + AHEAD) {
-            kernel::prefetch(&group[ahead as usize]);
+            simd::prefetch(&group[ahead as usize]);
         }
         put(group[row as usize], cell);
     }

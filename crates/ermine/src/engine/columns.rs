@@ -9,7 +9,7 @@
 
 use crate::{
     Ctx, Error, Feature, Result, X,
-    core::{Batch, ctx::together},
+    core::{Batch, ctx::all_gather},
     engine::tree::{kinds, level},
 };
 use rayon::prelude::*;
@@ -97,7 +97,7 @@ impl Columns {
         }
         check_count(rows)?;
         let checked = ctx.check().and_then(|()| check(x, batch.first));
-        let held = together(exchange, checked.map(|()| batch.first..batch.first + batch.rows()))?;
+        let held = all_gather(exchange, checked.map(|()| batch.first..batch.first + batch.rows()))?;
         let (cols, size) = (x.cols(), exchange.size());
         let kinds = kinds(features, cols);
         let share = |rank: usize| share(cols, rank, size);

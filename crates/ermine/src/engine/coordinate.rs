@@ -22,9 +22,8 @@ use crate::{
     core::{
         Batch, Reduce,
         data::Row,
-        kernel,
         linalg::{self, View},
-        reduce,
+        reduce, simd,
         stats::Gram,
     },
 };
@@ -139,7 +138,7 @@ impl Quadratic<'_> {
         // G d on all coordinates.
         let mut turned = vec![0.0; w.len()];
         for (&j, &d) in support.iter().zip(direction) {
-            kernel::add_scaled(d, self.gram.row(j), &mut turned);
+            simd::add_scaled(d, self.gram.row(j), &mut turned);
         }
         let (mut falls, mut bend) = (0.0, 0.0);
         for (&j, &d) in support.iter().zip(direction) {
@@ -182,7 +181,7 @@ impl Quadratic<'_> {
     fn slope(&self, w: &[f64]) -> Vec<f64> {
         let mut slope = self.linear.to_vec();
         for (j, &w) in w.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-            kernel::add_scaled(-w, self.gram.row(j), &mut slope);
+            simd::add_scaled(-w, self.gram.row(j), &mut slope);
         }
         slope
     }
@@ -190,7 +189,7 @@ impl Quadratic<'_> {
     fn value(&self, w: &[f64], slope: &[f64]) -> f64 {
         let quadratic: f64 = (0..w.len()).map(|j| -0.5 * w[j] * (self.linear[j] + slope[j])).sum();
         let kinked: f64 = w.iter().zip(self.l1).map(|(w, l1)| l1 * w.abs()).sum();
-        quadratic + kinked + 0.5 * self.l2 * kernel::dot(w, w)
+        quadratic + kinked + 0.5 * self.l2 * simd::dot(w, w)
     }
 
     /// One exact step along each coordinate; returns a bound from below of how far the objective fell.
@@ -205,7 +204,7 @@ impl Quadratic<'_> {
             let new = soft(target, self.l1[j], self.positive) / (curvature + self.l2);
             let change = new - w[j];
             if change != 0.0 {
-                kernel::add_scaled(-change, self.gram.row(j), slope);
+                simd::add_scaled(-change, self.gram.row(j), slope);
                 w[j] = new;
                 fall += 0.5 * (curvature + self.l2) * change * change;
             }
@@ -231,7 +230,7 @@ fn extrapolate(history: &[Vec<f64>], positive: bool) -> Option<Vec<f64>> {
     let n = history[0].len();
     let steps: Vec<Vec<f64>> =
         history.windows(2).map(|pair| pair[1].iter().zip(&pair[0]).map(|(new, old)| new - old).collect()).collect();
-    let mut normal = Matrix::from_fn(k, k, |i, j| kernel::dot(&steps[i], &steps[j]));
+    let mut normal = Matrix::from_fn(k, k, |i, j| simd::dot(&steps[i], &steps[j]));
     let trace: f64 = (0..k).map(|i| normal[(i, i)]).sum();
     if !(trace > 0.0) {
         return None;
@@ -245,7 +244,7 @@ fn extrapolate(history: &[Vec<f64>], positive: bool) -> Option<Vec<f64>> {
     }
     let mut jump = vec![0.0; n];
     for (weight, iterate) in weights.iter().zip(&history[1..]) {
-        kernel::add_scaled(weight / total, iterate, &mut jump);
+        simd::add_scaled(weight / total, iterate, &mut jump);
     }
     if positive {
         jump.iter_mut().for_each(|w| *w = w.max(0.0));
@@ -329,7 +328,7 @@ impl Columns for Whole {
     fn correlations(&mut self, w: &[f64]) -> Result<(Vec<f64>, f64)> {
         let mut q = self.linear.clone();
         for (j, &w) in w.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-            kernel::add_scaled(-w, self.gram.row(j), &mut q);
+            simd::add_scaled(-w, self.gram.row(j), &mut q);
         }
         let explained: f64 = w.iter().zip(&self.linear).zip(&q).map(|((w, c), q)| w * (c + q)).sum();
         Ok((q, (self.yy - explained).max(0.0)))
@@ -572,8 +571,8 @@ impl Reduce for Correlations<'_, '_> {
         left.weight += right.weight;
         left.sum += right.sum;
         left.squares += right.squares;
-        kernel::add_scaled(1.0, &right.products, &mut left.products);
-        kernel::add_scaled(1.0, &right.lengths2, &mut left.lengths2);
+        simd::add_scaled(1.0, &right.products, &mut left.products);
+        simd::add_scaled(1.0, &right.lengths2, &mut left.lengths2);
     }
 }
 
@@ -619,7 +618,7 @@ impl Reduce for Products<'_, '_> {
     }
 
     fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
-        kernel::add_scaled(1.0, &right, left);
+        simd::add_scaled(1.0, &right, left);
     }
 }
 
@@ -678,9 +677,9 @@ pub fn solve(
         let norm = (0..p)
             .filter(|&j| alive[j])
             .fold(0.0, |top: f64, j| top.max(if positive { touching(j) } else { touching(j).abs() }));
-        let (sum, squares_w) = (w.iter().map(|w| w.abs()).sum::<f64>(), kernel::dot(w, w));
+        let (sum, squares_w) = (w.iter().map(|w| w.abs()).sum::<f64>(), simd::dot(w, w));
         let primal = 0.5 * squares + l1 * sum + 0.5 * l2 * squares_w;
-        let fitted = yy - kernel::dot(w, &linear);
+        let fitted = yy - simd::dot(w, &linear);
         // The longest multiple that is feasible, or less where the dual is higher.
         let longest = if norm > l1 { l1 / norm } else { f64::INFINITY };
         let shrink = (fitted / (squares + l2 * squares_w)).clamp(0.0, longest.max(0.0)).min(longest);

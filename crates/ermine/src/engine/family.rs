@@ -9,7 +9,7 @@ use super::{
     loss::{Point, PointLoss},
     special,
 };
-use crate::core::{choice, kernel};
+use crate::core::{choice, simd};
 use serde::{Deserialize, Serialize};
 
 /// A member of the exponential family with one natural parameter.
@@ -58,7 +58,7 @@ impl Family {
     /// a(eta)
     pub fn log_partition(&self, eta: f64) -> f64 {
         match (*self, self.power()) {
-            (Family::Bernoulli, _) => kernel::softplus(eta),
+            (Family::Bernoulli, _) => simd::softplus(eta),
             (Family::NegativeBinomial { alpha }, _) => -(-eta.exp()).ln_1p() / alpha,
             (_, Some(1.0)) => eta.exp(),
             (_, Some(2.0)) => -(-eta).ln(),
@@ -70,7 +70,7 @@ impl Family {
     /// a'(eta)
     pub fn mean(&self, eta: f64) -> f64 {
         match (*self, self.power()) {
-            (Family::Bernoulli, _) => kernel::sigmoid(eta),
+            (Family::Bernoulli, _) => simd::sigmoid(eta),
             (Family::NegativeBinomial { alpha }, _) => 1.0 / (alpha * (-eta).exp_m1()),
             (_, Some(1.0)) => eta.exp(),
             (_, Some(power)) => ((1.0 - power) * eta).powf(1.0 / (1.0 - power)),
@@ -234,10 +234,10 @@ impl Link {
     pub fn mean(&self, s: f64) -> (f64, f64) {
         match self {
             Link::Identity => (s, 1.0),
-            Link::Log => (kernel::exp(s), kernel::exp(s)),
+            Link::Log => (simd::exp(s), simd::exp(s)),
             Link::Logit => {
-                let p = kernel::sigmoid(s);
-                (p, p * kernel::sigmoid(-s))
+                let p = simd::sigmoid(s);
+                (p, p * simd::sigmoid(-s))
             }
             Link::Probit => special::normal(s),
             Link::Cloglog => (-(-s.exp()).exp_m1(), (s - s.exp()).exp()),

@@ -5,7 +5,7 @@
 //! tiles run in parallel without meeting and the result is the same for any number of threads.
 
 use super::kernel::Kernel;
-use crate::{Ctx, OwnedX, Result, core::kernel::add_scaled, core::kernel::add_transposed_vector};
+use crate::{Ctx, OwnedX, Result, core::simd::add_scaled, core::simd::add_transposed_vector};
 use rayon::prelude::*;
 
 pub struct Gram<'a> {

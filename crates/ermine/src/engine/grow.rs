@@ -1,13 +1,13 @@
 //! Growing one tree with exact best splits.
 //!
 //! At a node every candidate column is ordered by its ranks ([`Columns`]): counted into bins where the ranks lie close together,
-//! sorted as integers where not; small subtrees order their rows once ([`Order`]). Rows then move from right to left one distinct value at a time, and a [`Meter`] says how pure the
+//! sorted as integers where not; small subtrees order their rows once ([`Order`]). Rows then move from right to left one distinct value at a time, and an [`Impurity`] says how pure the
 //! two sides are. Rows are partitioned in place and keep their order. Cost: O(rows x candidates) a level, sorting of small nodes apart.
 //!
 //! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split into two sets of levels:
 //! in the order of the mean target the best cut is the best of all subsets (Fisher 1958; Breiman et al. 1984), for more than two
 //! classes the order is tried for each class. Missing values are tried on both sides. The random choices at a node hang on its path from
-//! the root, so subtrees can grow in any order, on any thread and on any worker (`grow/together.rs`).
+//! the root, so subtrees can grow in any order, on any thread and on any worker (`grow/on_workers.rs`).
 
 use crate::{
     Ctx, Error, Feature, Result,
@@ -15,14 +15,14 @@ use crate::{
     engine::{
         columns::{Column, Columns, MISSING},
         order::{self, Marks, Order, sort},
-        tree::{Draft, DraftNode, Split, Test, contains},
+        tree::{GrownNode, GrownTree, Split, Test, contains},
     },
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BinaryHeap;
 
-mod together;
+mod on_workers;
 
 /// When to stop and what to try.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl Limits {
 ///
 /// With G(side) the weight of a side times the part of its impurity that depends on the cut, negated, the decrease of weighted
 /// impurity by a split is G(left) + G(right) - G(node).
-pub trait Meter: Clone + Send + Sync {
+pub trait Impurity: Clone + Send + Sync {
     /// Numbers kept for a bin; 0 where a bin is not enough to know.
     fn bin_width(&self) -> usize;
     /// Numbers in a leaf.
@@ -72,7 +72,7 @@ pub trait Meter: Clone + Send + Sync {
     /// Takes up the rows of a node; from here on a row is known by its place among them.
     fn load(&mut self, rows: &[u32]);
     fn weight(&self) -> f64;
-    fn impurity(&self) -> f64;
+    fn of_node(&self) -> f64;
     fn gain(&self) -> f64;
     /// Nothing is left to tell apart.
     fn pure(&self) -> bool;
@@ -101,26 +101,26 @@ pub trait Meter: Clone + Send + Sync {
 }
 
 /// Grows a tree on `samples`, row numbers in rising order.
-pub fn grow<M: Meter>(
+pub fn grow<M: Impurity>(
     ctx: &Ctx,
     columns: &Columns,
-    meter: M,
+    impurity: M,
     mut samples: Vec<u32>,
     limits: &Limits,
     seed: u64,
     parallel: bool,
-) -> Result<Draft> {
+) -> Result<GrownTree> {
     if samples.is_empty() {
         return Err(Error::Data("a tree needs at least one row of positive weight".into()));
     }
-    let mut probe = meter.clone();
+    let mut probe = impurity.clone();
     probe.load(&samples);
     let grower = Grower { ctx, columns, limits, total: probe.weight(), parallel };
-    let mut hand = Hand { meter, scratch: Scratch::default() };
+    let mut workspace = Workspace { impurity, scratch: Scratch::default() };
     if limits.max_leaves.is_some() {
-        return grower.best_first(&mut hand, &mut samples, seed);
+        return grower.best_first(&mut workspace, &mut samples, seed);
     }
-    grower.depth_first(&mut hand, &mut samples, seed)
+    grower.depth_first(&mut workspace, &mut samples, seed)
 }
 
 struct Grower<'a> {
@@ -133,8 +133,8 @@ struct Grower<'a> {
 
 /// What one thread works with.
 #[derive(Clone)]
-struct Hand<M> {
-    meter: M,
+struct Workspace<M> {
+    impurity: M,
     scratch: Scratch,
 }
 
@@ -210,7 +210,7 @@ impl Draws {
 
 /// The best split of a column, or of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Found {
+struct Candidate {
     score: f64,
     feature: usize,
     cut: Cut,
@@ -229,7 +229,7 @@ enum Cut {
 
 impl Cut {
     /// Values are looked up here: of all columns that are tried only the best needs a threshold.
-    fn settled(self, column: &Column) -> Cut {
+    fn with_threshold(self, column: &Column) -> Cut {
         match self {
             Cut::Between(last, MISSING) => Cut::At(last, f64::INFINITY),
             Cut::Between(last, next) => Cut::At(last, column.between(last, next)),
@@ -238,7 +238,7 @@ impl Cut {
     }
 
     fn test(self, column: &Column) -> Test {
-        match self.settled(column) {
+        match self.with_threshold(column) {
             Cut::Between(..) => unreachable!("it is settled"),
             Cut::At(_, threshold) => Test::AtMost(threshold),
             Cut::Among(set) => Test::Among(set),
@@ -246,7 +246,7 @@ impl Cut {
     }
 }
 
-impl Found {
+impl Candidate {
     #[inline]
     fn goes_left(&self, code: u32) -> bool {
         match &self.cut {
@@ -258,8 +258,13 @@ impl Found {
 }
 
 impl Grower<'_> {
-    fn depth_first<M: Meter>(&self, hand: &mut Hand<M>, samples: &mut [u32], seed: u64) -> Result<Draft> {
-        let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
+    fn depth_first<M: Impurity>(
+        &self,
+        workspace: &mut Workspace<M>,
+        samples: &mut [u32],
+        seed: u64,
+    ) -> Result<GrownTree> {
+        let mut draft = GrownTree { outputs: workspace.impurity.outputs(), ..GrownTree::default() };
         let mut small = Vec::new();
         let mut stack = vec![Task { start: 0, end: samples.len(), depth: 0, seed, parent: None }];
         while let Some(task) = stack.pop() {
@@ -268,15 +273,15 @@ impl Grower<'_> {
                 continue;
             }
             let rows = &mut samples[task.start..task.end];
-            if let Some((at, left)) = self.step(hand, &mut draft, rows, None, &task)? {
+            if let Some((at, left)) = self.step(workspace, &mut draft, rows, None, &task)? {
                 stack.push(task.child(at, false, task.start + left, task.end));
                 stack.push(task.child(at, true, task.start, task.start + left));
             }
         }
         small.sort_by_key(|task| task.start);
         let drafts = match &self.columns.dealt {
-            None => self.subtrees(hand, &small, samples)?,
-            Some(dealt) => self.subtrees_together(hand, &small, samples, dealt)?,
+            None => self.subtrees(workspace, &small, samples)?,
+            Some(dealt) => self.subtrees_together(workspace, &small, samples, dealt)?,
         };
         for (task, part) in small.iter().zip(drafts) {
             let offset = draft.nodes.len();
@@ -294,7 +299,12 @@ impl Grower<'_> {
     }
 
     /// Grows small subtrees on their parts of the samples, in rising order.
-    fn subtrees<M: Meter>(&self, hand: &mut Hand<M>, tasks: &[Task], samples: &mut [u32]) -> Result<Vec<Draft>> {
+    fn subtrees<M: Impurity>(
+        &self,
+        workspace: &mut Workspace<M>,
+        tasks: &[Task],
+        samples: &mut [u32],
+    ) -> Result<Vec<GrownTree>> {
         let mut parts = Vec::with_capacity(tasks.len());
         let (mut rest, mut offset) = (samples, 0);
         for task in tasks {
@@ -303,16 +313,17 @@ impl Grower<'_> {
             parts.push((*task, part));
             (rest, offset) = (tail, task.end);
         }
-        let subtree = |hand: &mut Hand<M>, (task, rows): (Task, &mut [u32])| self.subtree(hand, task, rows);
+        let subtree =
+            |workspace: &mut Workspace<M>, (task, rows): (Task, &mut [u32])| self.subtree(workspace, task, rows);
         if self.parallel && parts.len() > 1 {
-            return parts.into_par_iter().map_init(|| hand.clone(), subtree).collect();
+            return parts.into_par_iter().map_init(|| workspace.clone(), subtree).collect();
         }
-        parts.into_iter().map(|part| subtree(hand, part)).collect()
+        parts.into_iter().map(|part| subtree(workspace, part)).collect()
     }
 
-    fn subtree<M: Meter>(&self, hand: &mut Hand<M>, task: Task, rows: &mut [u32]) -> Result<Draft> {
+    fn subtree<M: Impurity>(&self, workspace: &mut Workspace<M>, task: Task, rows: &mut [u32]) -> Result<GrownTree> {
         self.ctx.check()?;
-        let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
+        let mut draft = GrownTree { outputs: workspace.impurity.outputs(), ..GrownTree::default() };
         let mut stack = vec![Task { start: 0, end: rows.len(), parent: None, ..task }];
         // The order of the small subtree that is being grown: its nodes lie on top of the stack until it is done.
         let mut order: Option<(Order, usize)> = None;
@@ -326,12 +337,12 @@ impl Grower<'_> {
                 && self.limits.max_depth - task.depth > 2
                 && !self.limits.random;
             if order.is_none() && pays {
-                let Scratch { keys, spare, .. } = &mut hand.scratch;
+                let Scratch { keys, spare, .. } = &mut workspace.scratch;
                 order = Some((Order::new(self.columns, &rows[range.clone()], keys, spare), stack.len()));
                 (0..).zip(&mut rows[range.clone()]).for_each(|(i, row)| *row = i);
             }
             let known = order.as_ref().map(|(order, _)| order);
-            if let Some((at, left)) = self.step(hand, &mut draft, &mut rows[range], known, &task)? {
+            if let Some((at, left)) = self.step(workspace, &mut draft, &mut rows[range], known, &task)? {
                 stack.push(task.child(at, false, task.start + left, task.end));
                 stack.push(task.child(at, true, task.start, task.start + left));
             }
@@ -340,28 +351,28 @@ impl Grower<'_> {
     }
 
     /// Opens a node, adds it to the draft and partitions its rows; returns its number and how many went left.
-    fn step<M: Meter>(
+    fn step<M: Impurity>(
         &self,
-        hand: &mut Hand<M>,
-        draft: &mut Draft,
+        workspace: &mut Workspace<M>,
+        draft: &mut GrownTree,
         rows: &mut [u32],
         order: Option<&Order>,
         task: &Task,
     ) -> Result<Option<(usize, usize)>> {
-        let (at, found) = self.open(hand, draft, rows, order, task)?;
-        found.map(|found| Ok((at, self.split(hand, draft, rows, order, at, found)?))).transpose()
+        let (at, found) = self.open(workspace, draft, rows, order, task)?;
+        found.map(|found| Ok((at, self.split(workspace, draft, rows, order, at, found)?))).transpose()
     }
 
     fn split<M>(
         &self,
-        hand: &mut Hand<M>,
-        draft: &mut Draft,
+        workspace: &mut Workspace<M>,
+        draft: &mut GrownTree,
         rows: &mut [u32],
         order: Option<&Order>,
         at: usize,
-        found: Found,
+        found: Candidate,
     ) -> Result<usize> {
-        let right = &mut hand.scratch.right;
+        let right = &mut workspace.scratch.right;
         let left = match (order, &self.columns.dealt) {
             (Some(order), _) => partition(rows, |row| found.goes_left(order.code(found.feature, row)), right),
             (None, Some(dealt)) => {
@@ -379,12 +390,17 @@ impl Grower<'_> {
     }
 
     /// The leaf that gains most is split next.
-    fn best_first<M: Meter>(&self, hand: &mut Hand<M>, samples: &mut [u32], seed: u64) -> Result<Draft> {
+    fn best_first<M: Impurity>(
+        &self,
+        workspace: &mut Workspace<M>,
+        samples: &mut [u32],
+        seed: u64,
+    ) -> Result<GrownTree> {
         struct Open {
             decrease: f64,
             at: usize,
             task: Task,
-            found: Found,
+            found: Candidate,
         }
         impl PartialEq for Open {
             fn eq(&self, other: &Self) -> bool {
@@ -402,7 +418,7 @@ impl Grower<'_> {
                 self.decrease.total_cmp(&other.decrease).then(other.at.cmp(&self.at))
             }
         }
-        let mut draft = Draft { outputs: hand.meter.outputs(), ..Draft::default() };
+        let mut draft = GrownTree { outputs: workspace.impurity.outputs(), ..GrownTree::default() };
         let mut heap = BinaryHeap::new();
         let root = Task { start: 0, end: samples.len(), depth: 0, seed, parent: None };
         let most = self.limits.max_leaves.unwrap_or(usize::MAX);
@@ -410,9 +426,9 @@ impl Grower<'_> {
         let mut next = vec![root];
         loop {
             for task in next.drain(..) {
-                let (at, found) = self.open(hand, &mut draft, &samples[task.start..task.end], None, &task)?;
+                let (at, found) = self.open(workspace, &mut draft, &samples[task.start..task.end], None, &task)?;
                 if let Some(found) = found {
-                    let decrease = found.score - hand.meter.gain();
+                    let decrease = found.score - workspace.impurity.gain();
                     heap.push(Open { decrease, at, task, found });
                 }
             }
@@ -420,7 +436,7 @@ impl Grower<'_> {
                 break;
             }
             let Some(Open { at, task, found, .. }) = heap.pop() else { break };
-            let left = self.split(hand, &mut draft, &mut samples[task.start..task.end], None, at, found)?;
+            let left = self.split(workspace, &mut draft, &mut samples[task.start..task.end], None, at, found)?;
             next.push(task.child(at, true, task.start, task.start + left));
             next.push(task.child(at, false, task.start + left, task.end));
             leaves += 1;
@@ -429,20 +445,20 @@ impl Grower<'_> {
     }
 
     /// Adds a node to the draft and finds its split.
-    fn open<M: Meter>(
+    fn open<M: Impurity>(
         &self,
-        hand: &mut Hand<M>,
-        draft: &mut Draft,
+        workspace: &mut Workspace<M>,
+        draft: &mut GrownTree,
         rows: &[u32],
         order: Option<&Order>,
         task: &Task,
-    ) -> Result<(usize, Option<Found>)> {
+    ) -> Result<(usize, Option<Candidate>)> {
         let limits = self.limits;
         if rows.len() > LARGE && self.columns.dealt.is_none() {
             self.ctx.check()?;
         }
-        // The meter knows a row by its number among all, the order of a subtree and the columns by their own.
-        let numbers = &mut hand.scratch.numbers;
+        // The impurity knows a row by its number among all, the order of a subtree and the columns by their own.
+        let numbers = &mut workspace.scratch.numbers;
         numbers.clear();
         match (order, &self.columns.numbers[..]) {
             (None, []) => {}
@@ -450,31 +466,31 @@ impl Grower<'_> {
             (Some(order), []) => numbers.extend(rows.iter().map(|&row| order.rows[row as usize])),
             (Some(order), all) => numbers.extend(rows.iter().map(|&row| all[order.rows[row as usize] as usize])),
         }
-        hand.meter.load(if numbers.is_empty() { rows } else { numbers });
-        let (weight, impurity) = (hand.meter.weight(), hand.meter.impurity());
+        workspace.impurity.load(if numbers.is_empty() { rows } else { numbers });
+        let (weight, impurity) = (workspace.impurity.weight(), workspace.impurity.of_node());
         let at = draft.nodes.len();
         if let Some((parent, left)) = task.parent {
             *(if left { &mut draft.nodes[parent].left } else { &mut draft.nodes[parent].right }) = at;
         }
-        draft.nodes.push(DraftNode { split: None, left: 0, right: 0, weight, rows: rows.len(), impurity });
-        hand.meter.value(&mut draft.values);
+        draft.nodes.push(GrownNode { split: None, left: 0, right: 0, weight, rows: rows.len(), impurity });
+        workspace.impurity.value(&mut draft.values);
         let stop = task.depth >= limits.max_depth
             || rows.len() < limits.min_rows_split
             || rows.len() < 2 * limits.min_rows_leaf
             || weight < 2.0 * limits.min_weight_leaf
-            || hand.meter.pure();
+            || workspace.impurity.pure();
         if stop {
             return Ok((at, None));
         }
         if let Some(order) = order {
-            hand.scratch.marks.load(order, rows);
+            workspace.scratch.marks.load(order, rows);
         }
         let found = match &self.columns.dealt {
-            None => self.search(hand, rows, order, task.seed),
-            Some(dealt) => self.search_together(hand, rows, task.seed, dealt)?,
+            None => self.search(workspace, rows, order, task.seed),
+            Some(dealt) => self.search_together(workspace, rows, task.seed, dealt)?,
         };
         let Some(found) = found else { return Ok((at, None)) };
-        let decrease = (found.score - hand.meter.gain()) / self.total;
+        let decrease = (found.score - workspace.impurity.gain()) / self.total;
         if decrease + f64::EPSILON < limits.min_decrease {
             return Ok((at, None));
         }
@@ -485,33 +501,42 @@ impl Grower<'_> {
                 None => rows.iter().map(|&row| found.goes_left(code(row))).collect(),
                 Some(dealt) => self.sides_together(&found, rows, dealt)?,
             };
-            hand.meter.start(&[]);
-            (0..rows.len()).filter(|&i| left[i]).for_each(|i| hand.meter.take(i));
-            if hand.meter.p_value(&left) > level {
+            workspace.impurity.start(&[]);
+            (0..rows.len()).filter(|&i| left[i]).for_each(|i| workspace.impurity.take(i));
+            if workspace.impurity.p_value(&left) > level {
                 return Ok((at, None));
             }
         }
         Ok((at, Some(found)))
     }
 
-    fn search<M: Meter>(&self, hand: &mut Hand<M>, rows: &[u32], order: Option<&Order>, seed: u64) -> Option<Found> {
+    fn search<M: Impurity>(
+        &self,
+        workspace: &mut Workspace<M>,
+        rows: &[u32],
+        order: Option<&Order>,
+        seed: u64,
+    ) -> Option<Candidate> {
         let cols = self.columns.columns.len();
         let tried = self.limits.max_features.clamp(1, cols);
         let mut draws = Draws(seed);
-        let tie = tie(&hand.meter);
-        let mut best: Option<Found> = None;
-        let mut keep = |found: Option<Found>| keep(&mut best, found, tie);
+        let tie = tie(&workspace.impurity);
+        let mut best: Option<Candidate> = None;
+        let mut keep = |found: Option<Candidate>| keep(&mut best, found, tie);
         if tried == cols && self.parallel && order.is_none() && rows.len() * cols > LARGE {
             let results: Vec<_> = (0..cols)
                 .into_par_iter()
-                .map_init(|| hand.clone(), |hand, j| self.column(hand, rows, order, j, mix(seed ^ j as u64), tie))
+                .map_init(
+                    || workspace.clone(),
+                    |workspace, j| self.column(workspace, rows, order, j, mix(seed ^ j as u64), tie),
+                )
                 .collect();
             results.into_iter().for_each(|(_, found)| keep(found));
             return best;
         }
         if tried == cols {
             for j in 0..cols {
-                keep(self.column(hand, rows, order, j, mix(seed ^ j as u64), tie).1);
+                keep(self.column(workspace, rows, order, j, mix(seed ^ j as u64), tie).1);
             }
             return best;
         }
@@ -524,7 +549,7 @@ impl Grower<'_> {
             }
             columns.swap(visited, visited + draws.below(cols - visited));
             let j = columns[visited] as usize;
-            let (varies, found) = self.column(hand, rows, order, j, mix(seed ^ j as u64), tie);
+            let (varies, found) = self.column(workspace, rows, order, j, mix(seed ^ j as u64), tie);
             any |= varies;
             keep(found);
         }
@@ -532,17 +557,17 @@ impl Grower<'_> {
     }
 
     /// Whether a column varies, and its best split.
-    fn column<M: Meter>(
+    fn column<M: Impurity>(
         &self,
-        hand: &mut Hand<M>,
+        workspace: &mut Workspace<M>,
         rows: &[u32],
         order: Option<&Order>,
         j: usize,
         seed: u64,
         tie: f64,
-    ) -> (bool, Option<Found>) {
+    ) -> (bool, Option<Candidate>) {
         let column = &self.columns.columns[j];
-        let Hand { meter, scratch } = hand;
+        let Workspace { impurity, scratch } = workspace;
         if let Some(order) = order.and_then(|order| order.column(j)) {
             order.arrange(rows, &mut scratch.marks, &mut scratch.keys, &mut scratch.missing);
             let (Some(first), Some(last)) = (scratch.keys.first(), scratch.keys.last()) else { return (false, None) };
@@ -551,7 +576,7 @@ impl Grower<'_> {
                 return (false, None);
             }
             let node = Node { column, feature: j, low, high, limits: self.limits, tie };
-            return (true, node.in_order(meter, scratch, 0).map(|best| node.at_most(best)));
+            return (true, node.in_order(impurity, scratch, 0).map(|best| node.at_most(best)));
         }
         scratch.codes.clear();
         scratch.missing.clear();
@@ -579,21 +604,21 @@ impl Grower<'_> {
         }
         let node = Node { column, feature: j, low, high, limits: self.limits, tie };
         let found = match (self.limits.random, column.feature) {
-            (true, _) => node.random(meter, scratch, &mut Draws(seed)),
-            (false, Feature::Number) => node.best(meter, scratch),
-            (false, Feature::Category { .. }) => node.best_subset(meter, scratch),
+            (true, _) => node.random(impurity, scratch, &mut Draws(seed)),
+            (false, Feature::Number) => node.best(impurity, scratch),
+            (false, Feature::Category { .. }) => node.best_subset(impurity, scratch),
         };
         (true, found)
     }
 }
 
 /// Scores nearer than this are equal.
-fn tie(meter: &impl Meter) -> f64 {
-    1e-10 * meter.weight() * meter.impurity() + 8.0 * f64::EPSILON * meter.gain().abs()
+fn tie(impurity: &impl Impurity) -> f64 {
+    1e-10 * impurity.weight() * impurity.of_node() + 8.0 * f64::EPSILON * impurity.gain().abs()
 }
 
 /// Columns are judged in the order in which they are tried.
-fn keep(best: &mut Option<Found>, found: Option<Found>, tie: f64) {
+fn keep(best: &mut Option<Candidate>, found: Option<Candidate>, tie: f64) {
     if let Some(found) = found
         && best.as_ref().is_none_or(|best| found.score > best.score + tie)
     {
@@ -651,28 +676,28 @@ struct Best {
 }
 
 impl Node<'_> {
-    fn best<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch) -> Option<Found> {
-        let best = self.pass(meter, scratch, self.low, self.high)?;
+    fn best<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch) -> Option<Candidate> {
+        let best = self.pass(impurity, scratch, self.low, self.high)?;
         Some(self.at_most(best))
     }
 
-    fn at_most(&self, best: Best) -> Found {
+    fn at_most(&self, best: Best) -> Candidate {
         let cut = Cut::Between(best.last, best.next);
-        Found { score: best.score, feature: self.feature, cut, missing_left: best.missing_left }
+        Candidate { score: best.score, feature: self.feature, cut, missing_left: best.missing_left }
     }
 
     /// The best cut of the codes in the scratch, which lie in low..=high or are missing.
-    fn pass<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32, high: u32) -> Option<Best> {
+    fn pass<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch, low: u32, high: u32) -> Option<Best> {
         let n = scratch.codes.len();
         let range = (high - low) as usize + 1;
-        let width = meter.bin_width();
+        let width = impurity.bin_width();
         if width > 0 && range.saturating_mul(width) <= 4 * n {
-            return self.by_bins(meter, scratch, low, range, 0);
+            return self.by_bins(impurity, scratch, low, range, 0);
         }
         if width > 0 && self.limits.coarse && n > order::MOST {
             let shift = usize::BITS - (range / COARSE).leading_zeros();
-            let best = self.by_bins(meter, scratch, low, (range >> shift) + 1, shift)?;
-            return self.around(meter, scratch, low, shift, best);
+            let best = self.by_bins(impurity, scratch, low, (range >> shift) + 1, shift)?;
+            return self.around(impurity, scratch, low, shift, best);
         }
         scratch.keys.clear();
         for (i, &code) in scratch.codes.iter().enumerate() {
@@ -681,13 +706,13 @@ impl Node<'_> {
             }
         }
         sort(&mut scratch.keys, &mut scratch.spare, range);
-        self.in_order(meter, scratch, low)
+        self.in_order(impurity, scratch, low)
     }
 
     /// The best cut where rows of equal code, or of codes that differ in their last `shift` bits only, move together.
-    fn by_bins<M: Meter>(
+    fn by_bins<M: Impurity>(
         &self,
-        meter: &mut M,
+        impurity: &mut M,
         scratch: &mut Scratch,
         low: u32,
         bins: usize,
@@ -697,19 +722,19 @@ impl Node<'_> {
         let mut best = None;
         scratch.counts.clear();
         scratch.counts.resize(bins, 0);
-        meter.clear_bins(bins);
+        impurity.clear_bins(bins);
         for (i, &code) in scratch.codes.iter().enumerate() {
             if code != MISSING {
                 let bin = ((code - low) >> shift) as usize;
                 scratch.counts[bin] += 1;
-                meter.add_to_bin(bin, i);
+                impurity.add_to_bin(bin, i);
             }
         }
         for &missing_left in directions(&scratch.missing) {
-            meter.start(&[]);
+            impurity.start(&[]);
             let mut taken = 0;
             if missing_left {
-                scratch.missing.iter().for_each(|&i| meter.take(i as usize));
+                scratch.missing.iter().for_each(|&i| impurity.take(i as usize));
                 taken = scratch.missing.len();
             }
             let mut last = MISSING;
@@ -719,21 +744,28 @@ impl Node<'_> {
                     continue;
                 }
                 if last != MISSING {
-                    self.judge(meter, taken, n, last, low + ((bin as u32) << shift), missing_left, &mut best);
+                    self.consider(impurity, taken, n, last, low + ((bin as u32) << shift), missing_left, &mut best);
                 }
-                meter.take_bin(bin);
+                impurity.take_bin(bin);
                 taken += count;
                 last = low + ((bin as u32) << shift);
             }
             if taken < n {
-                self.judge(meter, taken, n, last, MISSING, missing_left, &mut best);
+                self.consider(impurity, taken, n, last, MISSING, missing_left, &mut best);
             }
         }
         with_the_many(best, &scratch.missing, n)
     }
 
     /// The best cut inside the two bins beside a cut between bins.
-    fn around<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32, shift: u32, cut: Best) -> Option<Best> {
+    fn around<M: Impurity>(
+        &self,
+        impurity: &mut M,
+        scratch: &mut Scratch,
+        low: u32,
+        shift: u32,
+        cut: Best,
+    ) -> Option<Best> {
         let (n, left) = (scratch.codes.len(), (cut.last - low) >> shift);
         let right = if cut.next == MISSING { left } else { (cut.next - low) >> shift };
         scratch.keys.clear();
@@ -743,26 +775,26 @@ impl Node<'_> {
             }
         }
         scratch.keys.sort_unstable();
-        meter.start(&[]);
+        impurity.start(&[]);
         let mut taken = 0;
         if cut.missing_left {
-            scratch.missing.iter().for_each(|&i| meter.take(i as usize));
+            scratch.missing.iter().for_each(|&i| impurity.take(i as usize));
             taken = scratch.missing.len();
         }
         for bin in (0..left as usize).filter(|&bin| scratch.counts[bin] > 0) {
-            meter.take_bin(bin);
+            impurity.take_bin(bin);
             taken += scratch.counts[bin] as usize;
         }
         let mut best = None;
-        let last = self.code_by_code(meter, &scratch.keys, n, taken, low, cut.missing_left, &mut best);
+        let last = self.code_by_code(impurity, &scratch.keys, n, taken, low, cut.missing_left, &mut best);
         if cut.next == MISSING {
-            self.judge(meter, taken + scratch.keys.len(), n, last, MISSING, cut.missing_left, &mut best);
+            self.consider(impurity, taken + scratch.keys.len(), n, last, MISSING, cut.missing_left, &mut best);
         }
         with_the_many(best, &scratch.missing, n)
     }
 
     /// The best cut where the keys, `code - low` and place, are in order.
-    fn in_order<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, low: u32) -> Option<Best> {
+    fn in_order<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch, low: u32) -> Option<Best> {
         let n = scratch.keys.len() + scratch.missing.len();
         let mut best = None;
         for &missing_left in directions(&scratch.missing) {
@@ -775,7 +807,7 @@ impl Node<'_> {
             }
             let mut taken = if missing_left { scratch.missing.len() } else { 0 };
             let together = n >= TOGETHER && self.limits.min_weight_leaf == 0.0;
-            if together && meter.scores(&scratch.sequence, &mut scratch.scores) {
+            if together && impurity.scores(&scratch.sequence, &mut scratch.scores) {
                 let mut last = (scratch.keys[0] >> 32) as u32;
                 let mut offer = |taken: usize, next: u32, last: u32| {
                     let score = scratch.scores[taken - 1];
@@ -796,20 +828,20 @@ impl Node<'_> {
                 }
                 continue;
             }
-            meter.start(&scratch.sequence);
-            scratch.sequence[..taken].iter().for_each(|&i| meter.take(i as usize));
-            let last = self.code_by_code(meter, &scratch.keys, n, taken, low, missing_left, &mut best);
+            impurity.start(&scratch.sequence);
+            scratch.sequence[..taken].iter().for_each(|&i| impurity.take(i as usize));
+            let last = self.code_by_code(impurity, &scratch.keys, n, taken, low, missing_left, &mut best);
             if !missing_left && !scratch.missing.is_empty() {
-                self.judge(meter, scratch.keys.len(), n, last, MISSING, missing_left, &mut best);
+                self.consider(impurity, scratch.keys.len(), n, last, MISSING, missing_left, &mut best);
             }
         }
         with_the_many(best, &scratch.missing, n)
     }
 
     /// Moves rows to the left code by code, where `taken` are there already, and judges every cut between two codes. Returns the last.
-    fn code_by_code<M: Meter>(
+    fn code_by_code<M: Impurity>(
         &self,
-        meter: &mut M,
+        impurity: &mut M,
         keys: &[u64],
         n: usize,
         mut taken: usize,
@@ -821,10 +853,10 @@ impl Node<'_> {
         for &key in keys {
             let code = (key >> 32) as u32;
             if code != last {
-                self.judge(meter, taken, n, last + low, code + low, missing_left, best);
+                self.consider(impurity, taken, n, last + low, code + low, missing_left, best);
                 last = code;
             }
-            meter.take(key as u32 as usize);
+            impurity.take(key as u32 as usize);
             taken += 1;
         }
         last + low
@@ -841,9 +873,9 @@ impl Node<'_> {
     }
 
     #[inline]
-    fn judge<M: Meter>(
+    fn consider<M: Impurity>(
         &self,
-        meter: &M,
+        impurity: &M,
         taken: usize,
         n: usize,
         last: u32,
@@ -851,23 +883,23 @@ impl Node<'_> {
         missing_left: bool,
         best: &mut Option<Best>,
     ) {
-        let score = meter.score();
+        let score = impurity.score();
         if self.counts(taken, n, score, best) {
-            let (left, right) = meter.sides();
+            let (left, right) = impurity.sides();
             if left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf {
                 *best = Some(Best { score, taken, last, next, missing_left });
             }
         }
     }
 
-    fn best_subset<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch) -> Option<Found> {
+    fn best_subset<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch) -> Option<Candidate> {
         let levels = scratch.codes.clone();
         let range = (self.high - self.low) as usize + 1;
-        let mut found: Option<Found> = None;
-        for order in 0..meter.orders() {
+        let mut found: Option<Candidate> = None;
+        for order in 0..impurity.orders() {
             let mut sums = vec![(0.0, 0.0, false); range];
             for (i, &level) in levels.iter().enumerate().filter(|(_, level)| **level != MISSING) {
-                let (weight, value) = meter.order_by(i, order);
+                let (weight, value) = impurity.order_by(i, order);
                 let sum = &mut sums[(level - self.low) as usize];
                 *sum = (sum.0 + weight, sum.1 + value, true);
             }
@@ -879,7 +911,7 @@ impl Node<'_> {
             for (code, &level) in scratch.codes.iter_mut().zip(&levels) {
                 *code = if level == MISSING { MISSING } else { place[(level - self.low) as usize] };
             }
-            let Some(best) = self.pass(meter, scratch, 0, by_mean.len() as u32 - 1) else { continue };
+            let Some(best) = self.pass(impurity, scratch, 0, by_mean.len() as u32 - 1) else { continue };
             if found.as_ref().is_none_or(|found| best.score > found.score + self.tie) {
                 let left = by_mean[..=best.last as usize].iter().map(|&level| level + self.low as usize);
                 found = Some(self.among(left, best.score, best.missing_left));
@@ -888,15 +920,15 @@ impl Node<'_> {
         found
     }
 
-    fn among(&self, left: impl Iterator<Item = usize>, score: f64, missing_left: bool) -> Found {
+    fn among(&self, left: impl Iterator<Item = usize>, score: f64, missing_left: bool) -> Candidate {
         let Feature::Category { levels } = self.column.feature else { unreachable!("a category has levels") };
         let mut set = vec![0u64; (levels as usize).div_ceil(64)];
         left.for_each(|level| set[level / 64] |= 1 << (level % 64));
-        Found { score, feature: self.feature, cut: Cut::Among(set.into()), missing_left }
+        Candidate { score, feature: self.feature, cut: Cut::Among(set.into()), missing_left }
     }
 
     /// A random cut between the smallest and the largest value of the node, or a random set of its levels.
-    fn random<M: Meter>(&self, meter: &mut M, scratch: &mut Scratch, draws: &mut Draws) -> Option<Found> {
+    fn random<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch, draws: &mut Draws) -> Option<Candidate> {
         let n = scratch.codes.len();
         let mut found = match self.column.feature {
             Feature::Number => {
@@ -914,7 +946,7 @@ impl Node<'_> {
                         (self.column.code(low + left - 1), threshold)
                     }
                 };
-                Found { score: 0.0, feature: self.feature, cut: Cut::At(cut, threshold), missing_left: false }
+                Candidate { score: 0.0, feature: self.feature, cut: Cut::At(cut, threshold), missing_left: false }
             }
             Feature::Category { levels } => {
                 let mut present = vec![false; levels as usize];
@@ -951,10 +983,10 @@ impl Node<'_> {
             scratch.sequence[*place] = i as u32;
             *place += 1;
         }
-        meter.start(&scratch.sequence);
-        scratch.sequence[..taken].iter().for_each(|&i| meter.take(i as usize));
-        let (left, right) = meter.sides();
-        found.score = meter.score();
+        impurity.start(&scratch.sequence);
+        scratch.sequence[..taken].iter().for_each(|&i| impurity.take(i as usize));
+        let (left, right) = impurity.sides();
+        found.score = impurity.score();
         let allowed = left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf;
         (allowed && found.score.is_finite()).then_some(found)
     }

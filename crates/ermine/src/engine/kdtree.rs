@@ -5,7 +5,7 @@
 //! order, and rounding is monotone, so no neighbour is ever missed. Building O(n log n), a query O(log n) while columns are few.
 
 use super::neighbours::{Best, Norm};
-use crate::core::{Matrix, kernel::vectorised};
+use crate::core::{Matrix, simd::vectorised};
 
 pub struct KdTree {
     cols: usize,

@@ -16,16 +16,16 @@
 //!
 //! What a leaf does not say (`rbf`, `poly(degree=2)`) it takes from the model's parameters `gamma`, `degree`, `coef0`. Rules of
 //! construction prove most kernels positive semi-definite ([`Kernel::proved`]); the others are judged by the smallest eigenvalue
-//! of their Gram matrix on rows of the data ([`Kernel::judge`]). Gram blocks come from one matrix product wherever the kernel
+//! of their Gram matrix on rows of the data ([`Kernel::definiteness`]). Gram blocks come from one matrix product wherever the kernel
 //! is a function of inner products and norms. (Shawe-Taylor and Cristianini 2004, chapter 3.)
 
 use crate::{
     Error, Matrix, OwnedX, Result, X,
     core::{
         choice,
-        kernel::{add_scaled, exp, vectorised},
         linalg::Eigen,
         param::{Field, Form, Range, Value, at_least},
+        simd::{add_scaled, exp, vectorised},
     },
     engine::points::{for_each_pair, products},
 };
@@ -245,7 +245,7 @@ impl Kernel {
     }
 
     /// A note when the kernel is not proved and is not positive semi-definite on the data either.
-    pub fn judge(&self, x: &X) -> Option<String> {
+    pub fn definiteness(&self, x: &X) -> Option<String> {
         const SAMPLE: usize = 300;
         if self.proved() {
             return None;
@@ -911,7 +911,7 @@ mod tests {
                 }
             }
             assert!(Eigen::new(&gram).unwrap().values[0] > -1e-12 * scale, "{text}: eigenvalue");
-            assert_eq!(kernel.judge(&x), None);
+            assert_eq!(kernel.definiteness(&x), None);
         }
     }
 
@@ -927,7 +927,7 @@ mod tests {
         ] {
             let kernel = Kernel::parse(text).unwrap();
             assert!(!kernel.proved(), "{text}");
-            let note = kernel.judge(&x).unwrap_or_else(|| panic!("{text} passed"));
+            let note = kernel.definiteness(&x).unwrap_or_else(|| panic!("{text} passed"));
             assert!(note.contains("not positive semi-definite") && note.contains(text), "{note}");
         }
         let product = Kernel::parse("precomputed*linear").unwrap();

@@ -4,7 +4,7 @@
 //! Nocedal and Wright 2006, algorithm 7.4). The step satisfies the strong Wolfe conditions, found by bracketing and cubic
 //! interpolation (Moré and Thuente 1994 in spirit). Cost: one or two evaluations and O(20 p) a step.
 
-use crate::{Halt, Result, core::kernel::dot};
+use crate::{Halt, Result, core::simd::dot};
 use std::collections::VecDeque;
 
 /// What the solver sees of a problem.

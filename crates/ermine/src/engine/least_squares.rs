@@ -24,10 +24,9 @@ use crate::{
     core::{
         Batch, Reduce, TargetKind,
         data::Row,
-        kernel,
         linalg::{self, Cholesky, Svd},
         log::Redundant,
-        reduce,
+        reduce, simd,
         stats::{CrossProducts, Gram},
     },
     engine::{
@@ -382,8 +381,8 @@ impl Problem {
             return Ok(Some(Normal { total, inverse: slopes }));
         }
         let mean: Vec<f64> = kept.iter().map(|&j| self.mean[j]).collect();
-        let along: Vec<f64> = (0..kept.len()).map(|i| kernel::dot(slopes.row(i), &mean)).collect();
-        let own = 1.0 / self.weight + kernel::dot(&along, &mean);
+        let along: Vec<f64> = (0..kept.len()).map(|i| simd::dot(slopes.row(i), &mean)).collect();
+        let own = 1.0 / self.weight + simd::dot(&along, &mean);
         let inverse = Matrix::from_fn(kept.len() + 1, kept.len() + 1, |i, j| match (i, j) {
             (0, 0) => own,
             (0, j) => -along[j - 1],

@@ -6,7 +6,7 @@
 //!
 //! [`PointLoss`] is the form that hot loops are compiled for, one copy for each loss; [`Loss`] is the run-time choice.
 
-use crate::core::kernel;
+use crate::core::simd;
 use serde::{Deserialize, Serialize};
 
 /// Value, slope and curvature of a loss in the raw score.
@@ -40,7 +40,7 @@ impl PointLoss for Logistic {
     #[inline(always)]
     fn at(&self, y: f64, s: f64) -> Point {
         // e^-|s| serves the loss and the probability, each exact in both tails.
-        let e = kernel::exp(-s.abs());
+        let e = simd::exp(-s.abs());
         let small = e / (1.0 + e);
         let probability = if s < 0.0 { small } else { 1.0 - small };
         let loss = e.ln_1p() + (s.max(0.0) - y * s);
@@ -65,7 +65,7 @@ pub struct PoissonLog;
 impl PointLoss for PoissonLog {
     #[inline(always)]
     fn at(&self, y: f64, s: f64) -> Point {
-        let mean = kernel::exp(s);
+        let mean = simd::exp(s);
         Point { value: mean - y * s, slope: mean - y, curvature: mean }
     }
 
@@ -85,7 +85,7 @@ pub struct GammaLog;
 impl PointLoss for GammaLog {
     #[inline(always)]
     fn at(&self, y: f64, s: f64) -> Point {
-        let ratio = y * kernel::exp(-s);
+        let ratio = y * simd::exp(-s);
         Point { value: s + ratio, slope: 1.0 - ratio, curvature: ratio }
     }
 
@@ -123,7 +123,7 @@ impl PointLoss for TweedieLog {
     #[inline(always)]
     fn at(&self, y: f64, s: f64) -> Point {
         let (one, two) = (1.0 - self.power, 2.0 - self.power);
-        let (low, high) = (y * kernel::exp(one * s), kernel::exp(two * s));
+        let (low, high) = (y * simd::exp(one * s), simd::exp(two * s));
         // Both terms of the curvature are positive between the powers 1 and 2; outside, the expected curvature is.
         let observed = two * high - one * low;
         let curvature = if (1.0..=2.0).contains(&self.power) { observed } else { high };
@@ -236,7 +236,7 @@ impl PointLoss for Loss {
             Loss::Perceptron if m <= 0.0 => point(-m, -sign, 0.0),
             Loss::Hinge | Loss::SquaredHinge | Loss::ModifiedHuber | Loss::Perceptron => point(0.0, 0.0, 0.0),
             Loss::Exponential => {
-                let e = kernel::exp(-m);
+                let e = simd::exp(-m);
                 point(e, -sign * e, e)
             }
         }

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     Ctx, Result, Source,
     core::{
-        kernel,
         reduce::{held_leaves, leaf_rows, merge_units},
+        simd,
     },
 };
 use std::ops::Range;
@@ -65,7 +65,7 @@ impl Spread {
             (0..places.len()).map(unit).collect()
         };
         let merge = |left: &mut Option<Vec<f64>>, right: Option<Vec<f64>>| match (left.as_mut(), right) {
-            (Some(left), Some(right)) => kernel::add_scaled(1.0, &right, left),
+            (Some(left), Some(right)) => simd::add_scaled(1.0, &right, left),
             (None, right) => *left = right,
             (Some(_), None) => {}
         };
@@ -187,7 +187,7 @@ impl<'a> Walk<'a> {
             w.iter_mut().for_each(|w| *w = w.signum() * (w.abs() - pays).max(0.0));
         }
         if sgd.average {
-            kernel::add_scaled(1.0, &self.state.w, &mut self.state.sum);
+            simd::add_scaled(1.0, &self.state.w, &mut self.state.sum);
             self.state.sum_b += self.state.b;
             self.state.averaged += 1.0;
         }
@@ -234,7 +234,7 @@ mod tests {
         fn new(rows: usize) -> Self {
             let x: Vec<f64> = (0..3 * rows).map(|i| ((i * 37) % 101) as f64 / 50.0 - 1.0).collect();
             let y = x.chunks(3).map(|r| f64::from(u8::from(r[0] - 2.0 * r[1] + 0.3 > 0.0))).collect();
-            let norms2 = x.chunks(3).map(|r| kernel::dot(r, r) + 1.0).collect();
+            let norms2 = x.chunks(3).map(|r| simd::dot(r, r) + 1.0).collect();
             Problem { x, y, weights: (0..rows).map(|i| [1.0, 0.5, 2.0][i % 3]).collect(), norms2 }
         }
 

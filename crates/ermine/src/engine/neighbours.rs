@@ -14,9 +14,9 @@ use crate::{
     Error, Matrix, OwnedCsr, OwnedX, Result, Shape, X,
     core::{
         data::Row,
-        kernel::{add_scaled, distance2, vectorised},
         linalg::multiply_single,
         param::{Field, Form, Range, Value},
+        simd::{add_scaled, distance2, vectorised},
     },
 };
 use serde::{Deserialize, Serialize};

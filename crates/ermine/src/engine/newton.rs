@@ -25,10 +25,10 @@ use crate::{
         Batch, Reduce, Target,
         ctx::Progress,
         data::Row,
-        kernel,
         linalg::{self, Cholesky, Eigen, View},
         reduce,
         reduce::block_rows,
+        simd,
         stats::Moments,
     },
 };
@@ -154,11 +154,11 @@ impl<L: PointLoss> Scores<'_, L> {
     /// Intercept in original columns from (w, b) in centred ones.
     pub fn intercept_of(&self, w: &[f64]) -> f64 {
         let p = self.cols();
-        if self.intercept { w[p] - kernel::dot(&w[..p], &self.moments.mean) } else { 0.0 }
+        if self.intercept { w[p] - simd::dot(&w[..p], &self.moments.mean) } else { 0.0 }
     }
 
     fn penalty(&self, w: &[f64]) -> f64 {
-        0.5 * self.l2 * kernel::dot(w, w) + self.l1 * w.iter().map(|w| w.abs()).sum::<f64>()
+        0.5 * self.l2 * simd::dot(w, w) + self.l1 * w.iter().map(|w| w.abs()).sum::<f64>()
     }
 
     /// The bound that a penalty gives at a point with objective `value` and least sub-gradient `v`; infinite without a penalty.
@@ -256,7 +256,7 @@ impl<L: PointLoss> Scores<'_, L> {
             // What the linear model promises: g.d, and the change of the kinked penalty.
             let kinked = |theta: &[f64]| self.l1 * theta[..p].iter().map(|w| w.abs()).sum::<f64>();
             let end: Vec<f64> = theta.iter().zip(&step).map(|(w, d)| w + d).collect();
-            let promised = -kernel::dot(&step, &here.gradient) + kinked(&theta) - kinked(&end);
+            let promised = -simd::dot(&step, &here.gradient) + kinked(&theta) - kinked(&end);
             // With a penalty another step is likely to be proof enough, at the same price.
             let share = if self.l1 + self.l2 > 0.0 { 1e-6 } else { 1.0 };
             let small = promised <= share * self.tol * here.loss.abs() && promised < 1e-3 * asked;
@@ -318,7 +318,7 @@ impl<L: PointLoss> Scores<'_, L> {
         let entry = |i: usize, j: usize| here.hessian[i.max(j) * stride + i.min(j)];
         let scale: Vec<f64> = (0..n).map(|i| entry(i, i).max(f64::MIN_POSITIVE).sqrt()).collect();
         let scaled = Matrix::from_fn(n, n, |i, j| entry(i, j) / (scale[i] * scale[j]));
-        if !kernel::all_finite(&scaled.values) {
+        if !simd::all_finite(&scaled.values) {
             return Ok(f64::INFINITY);
         }
         let Some(eigen) = Eigen::new(&scaled) else { return Ok(f64::INFINITY) };
@@ -329,7 +329,7 @@ impl<L: PointLoss> Scores<'_, L> {
         let mut inverse = Matrix::zeros(n, n);
         for (k, &value) in eigen.values.iter().enumerate() {
             let vector: Vec<f64> = (0..n).map(|i| eigen.vectors[(i, k)]).collect();
-            let along = kernel::dot(&vector, &slope);
+            let along = simd::dot(&vector, &slope);
             if value <= flat {
                 if along * along > 1e-20 * here.loss.abs() {
                     return Ok(f64::INFINITY);
@@ -338,7 +338,7 @@ impl<L: PointLoss> Scores<'_, L> {
             }
             decrement += along * along / value;
             for i in 0..n {
-                kernel::add_scaled(vector[i] / value, &vector, inverse.row_mut(i));
+                simd::add_scaled(vector[i] / value, &vector, inverse.row_mut(i));
             }
         }
         if change == 0.0 {
@@ -473,8 +473,8 @@ impl Curvature {
         self.loss += right.loss;
         self.bend += right.bend;
         self.bend2 += right.bend2;
-        kernel::add_scaled(1.0, &right.gradient, &mut self.gradient);
-        kernel::add_scaled(1.0, &right.hessian, &mut self.hessian);
+        simd::add_scaled(1.0, &right.gradient, &mut self.gradient);
+        simd::add_scaled(1.0, &right.hessian, &mut self.hessian);
     }
 
     fn newton_step(&self, n: usize) -> Vec<f64> {
@@ -492,7 +492,7 @@ impl Curvature {
         });
         let mut linear: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
         for i in 0..n {
-            linear[i] += kernel::dot(gram.row(i), theta);
+            linear[i] += simd::dot(gram.row(i), theta);
         }
         let penalties: Vec<f64> = (0..n).map(|j| if j < p { l1 } else { 0.0 }).collect();
         let problem = coordinate::Quadratic { gram: &gram, linear: &linear, l1: &penalties, l2: 0.0, positive: false };
@@ -541,7 +541,7 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
         if !(batch.first / block_rows(p)).is_multiple_of(self.every) {
             return Ok(());
         }
-        let (w, shift) = (&self.theta[..p], self.theta[p] - kernel::dot(self.centre, &self.theta[..p]));
+        let (w, shift) = (&self.theta[..p], self.theta[p] - simd::dot(self.centre, &self.theta[..p]));
         let mut buffer = Vec::new();
         let y = targets(batch, &mut buffer);
         // A sheet of packed rows stays in the cache between packing and multiplying.
@@ -558,7 +558,7 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
             }
             let y = &y[first..first + n];
             let (mut loss, mut weight, mut bend, mut bend2) = (0.0, 0.0, 0.0, 0.0);
-            kernel::vectorised(
+            simd::vectorised(
                 #[inline(always)]
                 || {
                     for i in 0..n {
@@ -581,7 +581,7 @@ impl<L: PointLoss> Reduce for Curvatures<'_, '_, L> {
             stat.packed.resize(n * stride, 0.0);
             let unit = f64::from(u8::from(self.scores.intercept));
             let fixed = self.scores.offset.map(|offset| offset.column);
-            kernel::vectorised(
+            simd::vectorised(
                 #[inline(always)]
                 || {
                     for (i, z) in stat.packed.chunks_exact_mut(stride).enumerate() {
@@ -655,7 +655,7 @@ impl<L: PointLoss> Reduce for Longest<'_, '_, L> {
             linalg::multiply(rows, self.inverse.view(), 0.0, &mut times[..n]);
             for (i, (z, t)) in packed[..n].chunks_exact(p + 1).zip(times.chunks_exact(p + 1)).enumerate() {
                 if part.weight(i) > 0.0 {
-                    *stat = stat.max(kernel::dot(z, t));
+                    *stat = stat.max(simd::dot(z, t));
                 }
             }
         }
@@ -695,7 +695,7 @@ impl<L: PointLoss> Objective for Smooth<'_, '_, L> {
         let scores = self.scores;
         let p = scores.cols();
         let centre = scores.centre();
-        let sum = Slopes { scores, theta, shift: theta[p] - kernel::dot(&centre, &theta[..p]) };
+        let sum = Slopes { scores, theta, shift: theta[p] - simd::dot(&centre, &theta[..p]) };
         let at = reduce(scores.ctx, scores.data, &sum)?;
         let total = scores.moments.weight;
         // The sum of residuals carries the centring into the gradient of w.
@@ -709,7 +709,7 @@ impl<L: PointLoss> Objective for Smooth<'_, '_, L> {
         }
         let bend = Bend { mean: at.bend / total, square: at.bend2 / total };
         *self.last.borrow_mut() = Some((theta.to_vec(), bend));
-        Ok(at.loss / total - scores.least + 0.5 * scores.l2 * kernel::dot(&theta[..p], &theta[..p]))
+        Ok(at.loss / total - scores.least + 0.5 * scores.l2 * simd::dot(&theta[..p], &theta[..p]))
     }
 }
 
@@ -732,7 +732,7 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
             }
         }
         let (mut loss, mut total, mut bend, mut bend2) = (0.0, 0.0, 0.0, 0.0);
-        kernel::vectorised(
+        simd::vectorised(
             #[inline(always)]
             || {
                 for (i, s) in stat.scores.iter_mut().enumerate() {
@@ -758,7 +758,7 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
         left.loss += right.loss;
         left.bend += right.bend;
         left.bend2 += right.bend2;
-        kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
+        simd::add_scaled(1.0, &right.gradient, &mut left.gradient);
     }
 }
 

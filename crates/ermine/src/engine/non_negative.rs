@@ -7,7 +7,7 @@
 
 use crate::{
     Certificate, Ctx, Fit, FitLog, Halt, Matrix, Result, Source,
-    core::{TargetKind, kernel, linalg::Cholesky, reduce, stats::CrossProducts},
+    core::{TargetKind, linalg::Cholesky, reduce, simd, stats::CrossProducts},
     linear::LinearModel,
 };
 
@@ -38,7 +38,7 @@ pub fn fit(data: &dyn Source, ctx: &Ctx, alpha: f64, intercept: bool) -> Result<
         worst = worst.max(violation);
         steps = steps.max(made);
     }
-    let offset = |t: usize| if intercept { gram.mean[p + t] - kernel::dot(coef.row(t), &gram.mean[..p]) } else { 0.0 };
+    let offset = |t: usize| if intercept { gram.mean[p + t] - simd::dot(coef.row(t), &gram.mean[..p]) } else { 0.0 };
     let intercept = (0..targets).map(offset).collect();
     let halt = if worst <= TOLERANCE { Halt::Stationary } else { Halt::MaxIter };
     let certificate = Certificate::Gradient { norm: worst, tolerance: TOLERANCE };
@@ -51,7 +51,7 @@ fn solve(g: &Matrix, c: &[f64]) -> (Vec<f64>, f64, usize) {
     let p = c.len();
     let mut w = vec![0.0; p];
     let (mut free, mut barred): (Vec<usize>, Vec<bool>) = (Vec::new(), vec![false; p]);
-    let slopes = |w: &[f64]| -> Vec<f64> { (0..p).map(|j| c[j] - kernel::dot(g.row(j), w)).collect() };
+    let slopes = |w: &[f64]| -> Vec<f64> { (0..p).map(|j| c[j] - simd::dot(g.row(j), w)).collect() };
     let mut slope = slopes(&w);
     let most = 10 * p + 10;
     let mut steps = 0;
@@ -120,7 +120,7 @@ mod tests {
             let Fit { model, log, .. } = fit(&data, &Ctx::new(0), 0.0, true).unwrap();
             assert!(log.converged(), "{log}");
             let cost = |w: &[f64], b: f64| -> f64 {
-                x.chunks(cols).zip(&y).map(|(x, y)| (y - b - kernel::dot(x, w)).powi(2)).sum()
+                x.chunks(cols).zip(&y).map(|(x, y)| (y - b - simd::dot(x, w)).powi(2)).sum()
             };
             let (w, b) = (model.coef.row(0), model.intercept[0]);
             assert!(w.iter().all(|w| *w >= 0.0) && w.iter().any(|w| *w > 0.0) && w.contains(&0.0), "{w:?}");
@@ -130,7 +130,7 @@ mod tests {
                     let mut other = w.to_vec();
                     other[j] = (w[j] + step / size(j.min(4))).max(0.0);
                     let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / rows as f64;
-                    let b = mean(&mut x.chunks(cols).zip(&y).map(|(x, y)| y - kernel::dot(x, &other)));
+                    let b = mean(&mut x.chunks(cols).zip(&y).map(|(x, y)| y - simd::dot(x, &other)));
                     assert!(cost(&other, b) >= best * (1.0 - 1e-12), "column {j} of {cols}");
                 }
             }

@@ -15,7 +15,7 @@ use crate::{
     core::{
         choice,
         data::{Row, X},
-        kernel, rng,
+        rng, simd,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -291,7 +291,7 @@ impl<'a> Walk<'a> {
     fn pass(&mut self, rows: &Rows, order: &[u32], eta0: f64) -> (f64, usize) {
         match rows.x {
             X::Dense(_) if self.sgd.l1_ratio == 0.0 && self.lag.is_empty() && self.velocity.is_empty() => {
-                kernel::vectorised(
+                simd::vectorised(
                     #[inline(always)]
                     || self.steps::<true>(rows, order, eta0),
                 )
@@ -311,9 +311,9 @@ impl<'a> Walk<'a> {
             let i = i as usize;
             if let (X::Dense(x), Some(&ahead)) = (rows.x, order.get(place + 8)) {
                 let ahead = ahead as usize;
-                x.values[ahead * x.cols..(ahead + 1) * x.cols].chunks(8).for_each(|line| kernel::prefetch(&line[0]));
-                kernel::prefetch(&rows.y[ahead]);
-                kernel::prefetch(&rows.norms2[ahead]);
+                x.values[ahead * x.cols..(ahead + 1) * x.cols].chunks(8).for_each(|line| simd::prefetch(&line[0]));
+                simd::prefetch(&rows.y[ahead]);
+                simd::prefetch(&rows.norms2[ahead]);
             }
             let row = rows.x.row(i);
             let c = rows.weights.map_or(1.0, |weights| weights[i]);

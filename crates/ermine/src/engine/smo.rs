@@ -16,7 +16,7 @@
 use super::gram::Gram;
 use crate::{
     Bound, Ctx, Halt, Result,
-    core::{ctx::Progress, kernel::vectorised},
+    core::{ctx::Progress, simd::vectorised},
 };
 
 pub struct Problem {

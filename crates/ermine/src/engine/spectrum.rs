@@ -11,9 +11,8 @@ use crate::{
     core::{
         Batch, Reduce,
         ctx::Progress,
-        kernel,
         linalg::{Eigen, Svd},
-        reduce,
+        reduce, simd,
         stats::{ColumnMoments, CrossProducts, Gram},
     },
     engine::gather::Rows,
@@ -75,10 +74,10 @@ impl Spectrum {
             // Twice: once leaves rounding of the size of what was taken off.
             for _ in 0..2 {
                 for vector in self.vectors.values.chunks_exact(p) {
-                    kernel::add_scaled(-kernel::dot(&rest, vector), vector, &mut rest);
+                    simd::add_scaled(-simd::dot(&rest, vector), vector, &mut rest);
                 }
             }
-            let norm = kernel::dot(&rest, &rest).sqrt();
+            let norm = simd::dot(&rest, &rest).sqrt();
             if norm > 1e-5 {
                 self.vectors.values.extend(rest.iter().map(|value| value / norm));
             }
@@ -188,19 +187,19 @@ impl Reduce for Apply<'_> {
         x.times_matrix(&self.q.values, l, &mut y);
         for (i, y) in y.chunks_exact_mut(l).enumerate() {
             if x.is_sparse() {
-                kernel::add_scaled(-1.0, &self.offset, y);
+                simd::add_scaled(-1.0, &self.offset, y);
             }
             let weight = batch.weight(i);
             y.iter_mut().for_each(|y| *y *= weight);
-            kernel::add_scaled(1.0, y, sums);
+            simd::add_scaled(1.0, y, sums);
         }
         x.add_transposed_matrix(&y, l, products);
         Ok(())
     }
 
     fn merge(&self, left: &mut Self::Stat, right: Self::Stat) {
-        kernel::add_scaled(1.0, &right.0, &mut left.0);
-        kernel::add_scaled(1.0, &right.1, &mut left.1);
+        simd::add_scaled(1.0, &right.0, &mut left.0);
+        simd::add_scaled(1.0, &right.1, &mut left.1);
     }
 }
 
@@ -222,7 +221,7 @@ fn by_iteration(data: &dyn Source, ctx: &Ctx, centred: bool, wanted: usize) -> R
         let (products, sums) = reduce(ctx, data, &Apply { mean: &mean, q: &q, offset })?;
         let mut z = Matrix::new(products, p, l);
         if shape.sparse {
-            (0..p).for_each(|j| kernel::add_scaled(-mean[j], &sums, z.row_mut(j)));
+            (0..p).for_each(|j| simd::add_scaled(-mean[j], &sums, z.row_mut(j)));
         }
         passes += 1;
         let ritz = Eigen::new(&q.transposed().times(&z)).ok_or_else(not_converged)?;
@@ -258,8 +257,8 @@ pub fn project(x: &X, mean: &[f64], vectors: &Matrix, out: &mut [f64]) {
         }
         sparse => {
             sparse.times_matrix(&directions.values, k, out);
-            let offset: Vec<f64> = (0..k).map(|a| kernel::dot(mean, vectors.row(a))).collect();
-            out.chunks_exact_mut(k).for_each(|row| kernel::add_scaled(-1.0, &offset, row));
+            let offset: Vec<f64> = (0..k).map(|a| simd::dot(mean, vectors.row(a))).collect();
+            out.chunks_exact_mut(k).for_each(|row| simd::add_scaled(-1.0, &offset, row));
         }
     }
 }

@@ -84,15 +84,15 @@ impl Split {
 
 /// A tree under construction, in any order of nodes; node 0 is the root.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Draft {
+pub struct GrownTree {
     pub outputs: usize,
-    pub nodes: Vec<DraftNode>,
+    pub nodes: Vec<GrownNode>,
     /// `outputs` numbers a node.
     pub values: Vec<f64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DraftNode {
+pub struct GrownNode {
     pub split: Option<Split>,
     pub left: usize,
     pub right: usize,
@@ -101,7 +101,7 @@ pub struct DraftNode {
     pub impurity: f64,
 }
 
-impl Draft {
+impl GrownTree {
     pub fn value(&self, node: usize) -> &[f64] {
         &self.values[node * self.outputs..(node + 1) * self.outputs]
     }
@@ -115,7 +115,7 @@ impl Draft {
             if let Some(split) = &node.split {
                 stack.extend([node.right, node.left]);
                 let (left, right) = (&self.nodes[node.left], &self.nodes[node.right]);
-                let weighted = |node: &DraftNode| node.weight * node.impurity;
+                let weighted = |node: &GrownNode| node.weight * node.impurity;
                 sums[split.feature] += (weighted(node) - weighted(left) - weighted(right)).max(0.0);
             }
         }

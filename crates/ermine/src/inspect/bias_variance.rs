@@ -128,7 +128,7 @@ fn nearest_noise(batch: &Batch, y: &[f64]) -> f64 {
     }
     let nearest = |i: usize| {
         let others = (0..rows).filter(|&j| j != i);
-        let distance = |j: usize| crate::core::kernel::distance2(x.row(i), x.row(j));
+        let distance = |j: usize| crate::core::simd::distance2(x.row(i), x.row(j));
         others.map(|j| (distance(j), j)).min_by(|a, b| a.0.total_cmp(&b.0)).map_or(i, |found| found.1)
     };
     (0..rows).map(|i| (y[i] - y[nearest(i)]).powi(2)).sum::<f64>() / (2.0 * rows as f64)

@@ -8,7 +8,7 @@
 use crate::{
     AnyEstimator, AnyModel, Array, Ctx, Data, Error, Fit, Info, Matrix, Output, Passes, Result, Shape, Source, Spec,
     Target, Task, Value, Values, X,
-    core::kernel::sigmoid as logistic,
+    core::simd::sigmoid as logistic,
     make,
     metrics::{METRICS, Metric, Needs, is_class},
     search::cross_val_predict,

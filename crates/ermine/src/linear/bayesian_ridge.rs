@@ -11,10 +11,9 @@ use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
     X,
     core::{
-        kernel,
         linalg::Eigen,
         param::{above, at_least},
-        params, reduce,
+        params, reduce, simd,
         stats::CrossProducts,
     },
     engine::least_squares,
@@ -98,14 +97,14 @@ impl Estimator for BayesianRidge {
             let explained: f64 = (0..p).map(|k| z[k] * (2.0 * along[k] - s[k] * z[k])).sum();
             (z, (yy - explained).max(0.0))
         };
-        let coefficients = |z: &[f64]| -> Vec<f64> { (0..p).map(|j| kernel::dot(eigen.vectors.row(j), z)).collect() };
+        let coefficients = |z: &[f64]| -> Vec<f64> { (0..p).map(|j| simd::dot(eigen.vectors.row(j), z)).collect() };
         let mut halt = Halt::MaxIter;
         let mut objective = Vec::new();
         let mut old: Option<Vec<f64>> = None;
         for _ in 0..self.max_iter {
             ctx.check()?;
             let (z, squares) = solve(lambda / alpha);
-            let norm2 = kernel::dot(&z, &z);
+            let norm2 = simd::dot(&z, &z);
             objective.push(-self.evidence(n, &s, alpha, lambda, squares, norm2));
             let determined: f64 = s.iter().map(|s| alpha * s / (lambda + alpha * s)).sum();
             lambda = (determined + 2.0 * self.lambda_1) / (norm2 + 2.0 * self.lambda_2);
@@ -121,12 +120,12 @@ impl Estimator for BayesianRidge {
             }
         }
         let (z, squares) = solve(lambda / alpha);
-        objective.push(-self.evidence(n, &s, alpha, lambda, squares, kernel::dot(&z, &z)));
+        objective.push(-self.evidence(n, &s, alpha, lambda, squares, simd::dot(&z, &z)));
         let w = coefficients(&z);
         let scaled = Matrix::from_fn(p, p, |j, k| eigen.vectors[(j, k)] / (alpha * s[k] + lambda));
         let sigma = scaled.times(&eigen.vectors.transposed());
         let mean = if self.fit_intercept { gram.mean[..p].to_vec() } else { vec![0.0; p] };
-        let intercept = if self.fit_intercept { gram.mean[p] - kernel::dot(&w, &mean) } else { 0.0 };
+        let intercept = if self.fit_intercept { gram.mean[p] - simd::dot(&w, &mean) } else { 0.0 };
         let certificate = FitLog::monotone(&objective);
         let log = FitLog::ended(objective.len() - 1, objective, halt, certificate);
         let linear = LinearModel { coef: Matrix::new(w, 1, p), intercept: vec![intercept] };
@@ -167,11 +166,11 @@ impl Model for BayesianRidgeModel {
         }
         let mut rows = x.to_matrix();
         for i in 0..x.rows() {
-            kernel::add_scaled(-1.0, &self.mean, rows.row_mut(i));
+            simd::add_scaled(-1.0, &self.mean, rows.row_mut(i));
         }
         let spread = rows.times(&self.sigma);
         for (i, out) in out.iter_mut().enumerate() {
-            *out = (kernel::dot(spread.row(i), rows.row(i)).max(0.0) + 1.0 / self.alpha).sqrt();
+            *out = (simd::dot(spread.row(i), rows.row(i)).max(0.0) + 1.0 / self.alpha).sqrt();
         }
         Ok(())
     }

@@ -18,10 +18,9 @@ use crate::{
     core::{
         Batch, Reduce, Sweep,
         ctx::Progress,
-        kernel,
         linalg::{self, Cholesky},
         param::{above, at_least, log},
-        params, reduce, sweep,
+        params, reduce, simd, sweep,
     },
     engine::{lbfgs::largest, least_squares, newton::centred},
 };
@@ -93,7 +92,7 @@ impl Estimator for HuberRegressor {
         theta[p + 1] = if problem.fixed { 1.0 } else { spread.max(floor) };
         let (theta, log) = problem.solve(theta, floor)?;
         let coef = Matrix::new(theta[..p].to_vec(), 1, p);
-        let intercept = if self.fit_intercept { theta[p] - kernel::dot(&theta[..p], &problem.centre) } else { 0.0 };
+        let intercept = if self.fit_intercept { theta[p] - simd::dot(&theta[..p], &problem.centre) } else { 0.0 };
         let model = HuberModel { linear: LinearModel { coef, intercept: vec![intercept] }, scale: theta[p + 1] };
         let mut outliers = vec![0u8; data.held().len()];
         sweep(ctx, data, &Outliers { model: &model, limit: problem.epsilon * model.scale }, &mut outliers)?;
@@ -125,7 +124,7 @@ impl Problem<'_> {
         let stride = linalg::padded(p + 2);
         let sum = Bowls { theta, centre: &self.centre, epsilon: self.epsilon, fixed: self.fixed };
         let mut at = reduce(self.ctx, self.data, &sum)?;
-        at.loss += alpha * kernel::dot(&theta[..p], &theta[..p]);
+        at.loss += alpha * simd::dot(&theta[..p], &theta[..p]);
         for j in 0..p {
             at.gradient[j] += 2.0 * alpha * theta[j];
             at.hessian[j * stride + j] += 2.0 * alpha;
@@ -143,7 +142,7 @@ impl Problem<'_> {
     fn solve(&self, mut theta: Vec<f64>, floor: f64) -> Result<(Vec<f64>, FitLog)> {
         let (p, tol) = (self.cols(), self.huber.tol);
         let mut here = self.at(&theta)?;
-        if !here.loss.is_finite() || !kernel::all_finite(&here.hessian) {
+        if !here.loss.is_finite() || !simd::all_finite(&here.hessian) {
             return Err(Error::Data("HuberRegressor: squares of the values overflow".into())
                 .hint("bring the columns and the target to a common scale"));
         }
@@ -218,7 +217,7 @@ impl Problem<'_> {
                 factor.solve(&mut step, 1);
             }
             // slope.d - d'Hd / 2, and (H + ridge) d = slope.
-            let promised = 0.5 * (kernel::dot(&slope, &step) + ridge * kernel::dot(&step, &step));
+            let promised = 0.5 * (simd::dot(&slope, &step) + ridge * simd::dot(&step, &step));
             step.iter_mut().zip(&scale).for_each(|(d, s)| *d /= s);
             return (step, promised);
         }
@@ -248,7 +247,7 @@ impl Problem<'_> {
         let sum = Duals { theta, centre: &self.centre, epsilon: self.epsilon, q: &q };
         let dual = reduce(self.ctx, self.data, &sum)?;
         let w = &theta[..p];
-        let norm2 = kernel::dot(w, w);
+        let norm2 = simd::dot(w, w);
         let mut shrink = (2.0 * self.epsilon / dual.largest).min(1.0);
         if !self.fixed {
             shrink = shrink.min(2.0 * (self.weight / dual.squares).sqrt());
@@ -311,12 +310,12 @@ impl Reduce for Duals<'_> {
             }
             centred(&batch.x.row(i), self.centre, &mut z);
             z[p] = 1.0;
-            let r = y - kernel::dot(&z[..p], w) - self.theta[p];
-            let v = (2.0 * r / sigma).clamp(-2.0 * self.epsilon, 2.0 * self.epsilon) + kernel::dot(&z, self.q);
+            let r = y - simd::dot(&z[..p], w) - self.theta[p];
+            let v = (2.0 * r / sigma).clamp(-2.0 * self.epsilon, 2.0 * self.epsilon) + simd::dot(&z, self.q);
             stat.along += weight * v * r;
             stat.squares += weight * v * v;
             stat.largest = stat.largest.max(v.abs());
-            kernel::add_scaled(weight * v, &z, &mut stat.sums);
+            simd::add_scaled(weight * v, &z, &mut stat.sums);
         }
         Ok(())
     }
@@ -325,7 +324,7 @@ impl Reduce for Duals<'_> {
         left.along += right.along;
         left.squares += right.squares;
         left.largest = left.largest.max(right.largest);
-        kernel::add_scaled(1.0, &right.sums, &mut left.sums);
+        simd::add_scaled(1.0, &right.sums, &mut left.sums);
     }
 }
 
@@ -360,7 +359,7 @@ impl Reduce for Bowls<'_> {
         let p = self.centre.len();
         let stride = linalg::padded(p + 2);
         let (w, sigma) = (&self.theta[..p], self.theta[p + 1]);
-        let shift = self.theta[p] - kernel::dot(self.centre, w);
+        let shift = self.theta[p] - simd::dot(self.centre, w);
         let limit = self.epsilon * sigma;
         let sheet = linalg::sheet_rows(stride);
         let mut score = vec![0.0; sheet];
@@ -371,7 +370,7 @@ impl Reduce for Bowls<'_> {
             let y = part.y.real();
             stat.packed.clear();
             stat.packed.resize(n * stride, 0.0);
-            kernel::vectorised(
+            simd::vectorised(
                 #[inline(always)]
                 || {
                     for (i, z) in stat.packed.chunks_exact_mut(stride).enumerate() {
@@ -408,8 +407,8 @@ impl Reduce for Bowls<'_> {
 
     fn merge(&self, left: &mut Bowl, right: Bowl) {
         left.loss += right.loss;
-        kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
-        kernel::add_scaled(1.0, &right.hessian, &mut left.hessian);
+        simd::add_scaled(1.0, &right.gradient, &mut left.gradient);
+        simd::add_scaled(1.0, &right.hessian, &mut left.hessian);
     }
 }
 

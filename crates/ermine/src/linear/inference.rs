@@ -13,10 +13,10 @@ use super::{GlmModel, LinearModel, LogisticModel};
 use crate::{
     AnyModel, Ctx, Error, Matrix, Result, Source, Value, Values,
     core::{
-        Batch, Reduce, Target, kernel,
+        Batch, Reduce, Target,
         linalg::{self, Cholesky},
         log::Redundant,
-        reduce,
+        reduce, simd,
         stats::{CrossProducts, Gram},
     },
     engine::{
@@ -586,7 +586,7 @@ impl Reduce for Information<'_> {
         left.deviance += right.deviance;
         left.null_deviance += right.null_deviance;
         left.pearson += right.pearson;
-        kernel::add_scaled(1.0, &right.gram, &mut left.gram);
+        simd::add_scaled(1.0, &right.gram, &mut left.gram);
     }
 }
 

@@ -16,9 +16,8 @@ use crate::{
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
-        kernel,
         param::{above, above_to, at_least, between, log},
-        params, reduce,
+        params, reduce, simd,
         stats::{ClassWeights, ColumnMoments, Moments},
     },
     engine::{
@@ -163,7 +162,7 @@ impl Problem<'_> {
         for class in 0..k {
             (0..p).for_each(|j| start[j * k + class] = model.coef[(class, j)]);
             if self.params.fit_intercept {
-                start[p * k + class] = model.intercept[class] + kernel::dot(model.coef.row(class), &centre);
+                start[p * k + class] = model.intercept[class] + simd::dot(model.coef.row(class), &centre);
             }
         }
         start
@@ -249,9 +248,9 @@ impl Problem<'_> {
         };
         let (w, b) = theta.split_at(p * k);
         let (slopes, totals) = last.gradient.split_at(p * k);
-        let norm2 = kernel::dot(w, w);
-        let along = kernel::dot(w, slopes) - l2 * norm2;
-        let entropy = last.value - 0.5 * l2 * norm2 - along - kernel::dot(b, totals);
+        let norm2 = simd::dot(w, w);
+        let along = simd::dot(w, slopes) - l2 * norm2;
+        let entropy = last.value - 0.5 * l2 * norm2 - along - simd::dot(b, totals);
         let share = |class: usize| self.shared.weights[class] / self.moments().weight;
         // How much of the common distribution it takes, and its entropy.
         let (mut mix, mut common) = (0.0f64, 0.0);
@@ -292,7 +291,7 @@ impl Problem<'_> {
         }
         let intercept = (0..k)
             .map(|class| match self.params.fit_intercept {
-                true => minimum.w[p * k + class] - kernel::dot(coef.row(class), &centre),
+                true => minimum.w[p * k + class] - simd::dot(coef.row(class), &centre),
                 false => 0.0,
             })
             .collect();
@@ -400,7 +399,7 @@ impl Objective for Smooth<'_> {
         if !problem.params.fit_intercept {
             totals.fill(0.0);
         }
-        let value = at.loss / weight + 0.5 * l2 * kernel::dot(coefficients, coefficients);
+        let value = at.loss / weight + 0.5 * l2 * simd::dot(coefficients, coefficients);
         if self.lifted.borrow().is_empty() && coefficients.iter().all(|w| *w == 0.0) {
             *self.lifted.borrow_mut() = gradient[..p * k].to_vec();
         }
@@ -421,14 +420,14 @@ impl Reduce for Slopes<'_> {
         let (w, b) = self.theta.split_at(p * k);
         let mut shift: Vec<f64> = b.to_vec();
         for (c, row) in self.centre.iter().zip(w.chunks_exact(k)) {
-            kernel::add_scaled(-c, row, &mut shift);
+            simd::add_scaled(-c, row, &mut shift);
         }
         let codes = batch.y.codes();
         stat.scores.resize(batch.rows() * k, 0.0);
         batch.x.times_matrix(w, k, &mut stat.scores);
         let (by_column, totals) = stat.gradient.split_at_mut(p * k);
         let mut loss = 0.0;
-        kernel::vectorised(
+        simd::vectorised(
             #[inline(always)]
             || {
                 for (i, s) in stat.scores.chunks_exact_mut(k).enumerate() {
@@ -437,7 +436,7 @@ impl Reduce for Slopes<'_> {
                         *s += shift;
                     }
                     let own = s[y];
-                    loss += c * (kernel::softmax(s) - own);
+                    loss += c * (simd::softmax(s) - own);
                     s.iter_mut().for_each(|r| *r *= c);
                     s[y] -= c;
                     for (total, r) in totals.iter_mut().zip(&*s) {
@@ -454,7 +453,7 @@ impl Reduce for Slopes<'_> {
 
     fn merge(&self, left: &mut Slope, right: Slope) {
         left.loss += right.loss;
-        kernel::add_scaled(1.0, &right.gradient, &mut left.gradient);
+        simd::add_scaled(1.0, &right.gradient, &mut left.gradient);
     }
 }
 
@@ -493,11 +492,11 @@ impl Model for LogisticModel {
             _ => {
                 for (out, s) in out.chunks_exact_mut(self.classes).zip(raw.chunks_exact(k)) {
                     if k == 1 {
-                        out[1] = kernel::sigmoid(s[0]);
-                        out[0] = kernel::sigmoid(-s[0]);
+                        out[1] = simd::sigmoid(s[0]);
+                        out[0] = simd::sigmoid(-s[0]);
                     } else {
                         out.copy_from_slice(s);
-                        kernel::softmax(out);
+                        simd::softmax(out);
                     }
                 }
             }

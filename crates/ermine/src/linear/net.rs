@@ -9,9 +9,8 @@ use crate::{
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
-        kernel,
         param::{Field, Form, Range as Allowed, Value, at_least},
-        reduce,
+        reduce, simd,
         stats::{Gram, Moments},
     },
     engine::{
@@ -115,7 +114,7 @@ impl Reduce for MeanSums {
         batch.x.add_transposed_vector(&weights, &mut block.mean);
         block.mean.iter_mut().for_each(|mean| *mean /= block.weight);
         for (row, weight) in batch.y.real().chunks_exact(self.targets).zip(&weights) {
-            kernel::add_scaled(*weight, row, y);
+            simd::add_scaled(*weight, row, y);
         }
         x.merge(block);
         Ok(())
@@ -123,7 +122,7 @@ impl Reduce for MeanSums {
 
     fn merge(&self, left: &mut Self::Stat, right: Self::Stat) {
         left.0.merge(right.0);
-        kernel::add_scaled(1.0, &right.1, &mut left.1);
+        simd::add_scaled(1.0, &right.1, &mut left.1);
     }
 }
 
@@ -196,7 +195,7 @@ impl Net<'_> {
     }
 
     fn intercept(&self, w: &[f64], x_mean: &[f64], y_mean: f64) -> f64 {
-        if self.fit_intercept { y_mean - kernel::dot(w, x_mean) } else { 0.0 }
+        if self.fit_intercept { y_mean - simd::dot(w, x_mean) } else { 0.0 }
     }
 
     /// One strength, every target by itself.
@@ -397,7 +396,7 @@ impl Reduce for PathErrors<'_> {
     }
 
     fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
-        kernel::add_scaled(1.0, &right, left);
+        simd::add_scaled(1.0, &right, left);
     }
 }
 

@@ -16,11 +16,10 @@ use crate::{
     core::{
         Batch, Reduce, TargetKind,
         ctx::{Alone, Progress},
-        kernel,
         linalg::Eigen,
         model::Property,
         param::{above, at_least},
-        params, reduce,
+        params, reduce, simd,
         stats::{CrossProducts, Gram},
     },
     engine::{coordinate::Whole, folds, gather::Rows, least_squares},
@@ -158,7 +157,7 @@ impl RidgeCV {
                 let slopes = path.vectors.times(&path.slopes(alpha).transposed());
                 let of_target = |t: usize| {
                     let w: Vec<f64> = (0..cols).map(|j| slopes[(j, t)]).collect();
-                    Whole::error(&grams[f], t, &w, path.mean[cols + t] - kernel::dot(&w, &path.mean[..cols]))
+                    Whole::error(&grams[f], t, &w, path.mean[cols + t] - simd::dot(&w, &path.mean[..cols]))
                 };
                 (0..targets).map(of_target).sum::<f64>() / targets as f64
             };
@@ -174,7 +173,7 @@ impl RidgeCV {
         let mut x = rows.x.clone();
         if self.fit_intercept {
             let mean = rows.mean()?;
-            (0..x.rows).for_each(|i| kernel::add_scaled(-1.0, &mean, x.row_mut(i)));
+            (0..x.rows).for_each(|i| simd::add_scaled(-1.0, &mean, x.row_mut(i)));
         }
         ctx.check()?;
         let eigen = Eigen::new(&least_squares::inner_products(&x, ctx)).ok_or_else(failed)?;
@@ -241,7 +240,7 @@ impl Reduce for LeaveOneOut<'_> {
         let (p, targets) = (values.len(), along.cols);
         let mut rows = batch.x.to_matrix();
         for i in 0..batch.rows() {
-            kernel::add_scaled(-1.0, &mean[..p], rows.row_mut(i));
+            simd::add_scaled(-1.0, &mean[..p], rows.row_mut(i));
         }
         let z = rows.times(vectors);
         let y = batch.y.real();
@@ -253,7 +252,7 @@ impl Reduce for LeaveOneOut<'_> {
                 let spread: f64 = z.iter().zip(&inverse).map(|(z, inverse)| z * z * inverse).sum();
                 let leverage = weight * (self.level + spread);
                 for t in 0..targets {
-                    let residual = y[i * targets + t] - mean[p + t] - kernel::dot(z, slopes.row(t));
+                    let residual = y[i * targets + t] - mean[p + t] - simd::dot(z, slopes.row(t));
                     stat[a] += weight * (residual / free(leverage)).powi(2);
                 }
             }
@@ -262,7 +261,7 @@ impl Reduce for LeaveOneOut<'_> {
     }
 
     fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
-        kernel::add_scaled(1.0, &right, left);
+        simd::add_scaled(1.0, &right, left);
     }
 }
 

@@ -5,9 +5,9 @@ use crate::{
     Array, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, Passes, Result, Shape, Source, X,
     core::{
         TargetKind,
-        ctx::together,
+        ctx::all_gather,
         data::{Batch, Row},
-        kernel,
+        simd,
     },
     engine::{
         loss::Loss,
@@ -60,7 +60,7 @@ pub fn descend(
         Ok(x.iter().map(|row| row.norm2() + constant).collect::<Vec<f64>>())
     });
     let checked = norms2.as_ref().map_err(Clone::clone).and_then(|_| Spread::new(data));
-    together(ctx.exchange(), checked.as_ref().map(drop).map_err(Clone::clone))?;
+    all_gather(ctx.exchange(), checked.as_ref().map(drop).map_err(Clone::clone))?;
     let (norms2, spread) = (norms2?.concat(), checked?);
     let own = |class: usize| -> Result<Descent> {
         let y: Vec<f64> = match classes {
@@ -84,7 +84,7 @@ pub fn descend(
     let mut intercept = vec![0.0; outputs];
     for (class, descent) in descents.iter().enumerate() {
         let (w, b) = descent.state.result();
-        if !b.is_finite() || !kernel::all_finite(&w) {
+        if !b.is_finite() || !simd::all_finite(&w) {
             return Err(Error::Diverged(format!("{name}: the weights are no longer finite"))
                 .hint("scale the columns, or use a smaller eta0"));
         }
@@ -141,7 +141,7 @@ fn verdict(batch: &Batch, coef: &Matrix, intercept: &[f64], descents: &[Descent]
         return format!("every class is separated from the others, after {total} mistakes");
     }
     let w = coef.row(0);
-    let length = (kernel::dot(w, w) + intercept[0] * intercept[0]).sqrt();
+    let length = (simd::dot(w, w) + intercept[0] * intercept[0]).sqrt();
     let (mut margin, mut radius2) = (f64::INFINITY, 0.0f64);
     for (i, &code) in batch.y.codes().iter().enumerate() {
         let row: Row = batch.x.row(i);
@@ -186,7 +186,7 @@ impl Model for SgdModel {
             }
             let own = |s: f64| match self.loss {
                 Loss::ModifiedHuber => (s.clamp(-1.0, 1.0) + 1.0) / 2.0,
-                _ => kernel::sigmoid(s),
+                _ => simd::sigmoid(s),
             };
             let out = &mut out[i * self.classes..(i + 1) * self.classes];
             if k == 1 {

@@ -2,7 +2,7 @@
 //!
 //! Labels are any integers; -1 (noise) is a label like any other, as in scikit-learn.
 
-use crate::{Ctx, Error, Matrix, Result, X, core::kernel};
+use crate::{Ctx, Error, Matrix, Result, X, core::simd};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ pub fn silhouette_samples(ctx: &Ctx, x: &X, labels: &[i64]) -> Result<Vec<f64>> 
     let one = |i: usize| {
         let mut sums = vec![0.0; counts.len()];
         for (j, &code) in codes.iter().enumerate() {
-            sums[code] += kernel::distance2(rows.row(i), rows.row(j)).sqrt();
+            sums[code] += simd::distance2(rows.row(i), rows.row(j)).sqrt();
         }
         let own = codes[i];
         if counts[own] == 1.0 {
@@ -148,7 +148,7 @@ pub fn calinski_harabasz_score(x: &X, labels: &[i64]) -> Result<f64> {
     let (n, k) = (x.rows() as f64, counts.len() as f64);
     let centres = centroids(x, &codes, &counts);
     let centre = centroids(x, &vec![0; x.rows()], &[n]);
-    let between: f64 = (0..counts.len()).map(|c| counts[c] * kernel::distance2(centres.row(c), centre.row(0))).sum();
+    let between: f64 = (0..counts.len()).map(|c| counts[c] * simd::distance2(centres.row(c), centre.row(0))).sum();
     let within: f64 = x.iter().zip(&codes).map(|(row, &c)| row.distance2(centres.row(c))).sum();
     Ok(if within == 0.0 { 1.0 } else { between * (n - k) / (within * (k - 1.0)) })
 }
@@ -163,7 +163,7 @@ pub fn davies_bouldin_score(x: &X, labels: &[i64]) -> Result<f64> {
     }
     let worst = |a: usize| {
         let ratio = |b: usize| {
-            let apart = kernel::distance2(centres.row(a), centres.row(b)).sqrt();
+            let apart = simd::distance2(centres.row(a), centres.row(b)).sqrt();
             if apart > 0.0 { (spread[a] + spread[b]) / apart } else { 0.0 }
         };
         (0..counts.len()).filter(|&b| b != a).map(ratio).fold(0.0, f64::max)

@@ -90,7 +90,7 @@ pub fn fit(
     let metric = metric.resolve(p, batch.x.cols())?;
     let mut log = FitLog::default();
     if let Metric::Kernel(kernel) = &metric {
-        log.notes.extend(kernel.judge(&batch.x));
+        log.notes.extend(kernel.definiteness(&batch.x));
     }
     let search = Search::new(OwnedX::all(&batch.x), metric);
     ctx.install(|| search.prepare());

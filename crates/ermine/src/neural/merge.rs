@@ -7,8 +7,8 @@
 
 use crate::core::{
     ctx::Exchange,
-    kernel,
     reduce::{middle, subtrees},
+    simd,
 };
 use std::ops::Range;
 
@@ -55,12 +55,12 @@ pub fn sum(nodes: &[Node], blocks: Range<usize>, range: Range<usize>, out: &mut 
     let (left, right) = nodes.split_at(nodes.partition_point(|node| node.first < mid));
     sum(left, blocks.start..mid, range.clone(), out);
     if let [node] = right {
-        return kernel::add_scaled(1.0, &node.numbers[range], out);
+        return simd::add_scaled(1.0, &node.numbers[range], out);
     }
     let mut other = [0.0; CHUNK];
     let other = &mut other[..out.len()];
     sum(right, mid..blocks.end, range, other);
-    kernel::add_scaled(1.0, other, out);
+    simd::add_scaled(1.0, other, out);
 }
 
 /// Sums over the largest subtrees that the nodes, one for each block of `mine`, make up.
@@ -100,7 +100,7 @@ impl Mail {
             // It is a sum already, and stands where it is sent from.
             let to: Vec<Range<usize>> =
                 shares.iter().enumerate().map(|(rank, share)| if rank == me { 0..0 } else { share.clone() }).collect();
-            exchange.swap_numbers(node.numbers, &to, &mut self.received, &from)?;
+            exchange.all_to_all_v(node.numbers, &to, &mut self.received, &from)?;
         } else {
             let to = one_after_another((0..size).map(|rank| others(rank, trees[me].len() * shares[rank].len())));
             self.sent.resize(to.last().map_or(0, |range| range.end), 0.0);
@@ -112,7 +112,7 @@ impl Mail {
                     rest = later;
                 }
             }
-            exchange.swap_numbers(&self.sent, &to, &mut self.received, &from)?;
+            exchange.all_to_all_v(&self.sent, &to, &mut self.received, &from)?;
         }
         let mut rest = &self.received[..];
         let mut nodes = Vec::new();
@@ -160,7 +160,7 @@ impl Mail {
             false => share.start - first..share.end - first,
         };
         let from: Vec<Range<usize>> = shares.iter().enumerate().map(place).collect();
-        exchange.swap_numbers(mine, &to, others, &from)
+        exchange.all_to_all_v(mine, &to, others, &from)
     }
 }
 

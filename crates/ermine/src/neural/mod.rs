@@ -1,7 +1,7 @@
 //! Networks of layers, trained by backpropagation. See [`network`] for the derivation and [`train`] for how steps are the same anywhere.
 
-mod feed;
 mod merge;
+mod minibatches;
 mod mlp_classifier;
 mod mlp_regressor;
 mod model;

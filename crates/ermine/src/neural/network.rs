@@ -26,9 +26,10 @@
 use crate::{
     Error, Result, X,
     core::{
-        choice, kernel,
+        choice,
         linalg::{View, multiply},
         rng::Stream,
+        simd,
     },
     engine::loss::{Loss, PointLoss},
 };
@@ -168,10 +169,7 @@ impl Network {
 
     /// The sum of squares of what the L2 penalty shrinks: weights, but neither biases nor gains.
     pub fn penalised(&self, weights: &[f64]) -> f64 {
-        self.parts()
-            .iter()
-            .map(|part| kernel::dot(&weights[part.weights.clone()], &weights[part.weights.clone()]))
-            .sum()
+        self.parts().iter().map(|part| simd::dot(&weights[part.weights.clone()], &weights[part.weights.clone()])).sum()
     }
 
     /// Scores of rows, row-major. `running` holds the averages of normalised layers.
@@ -490,18 +488,18 @@ impl Activation {
                 (slope * z, slope)
             }
             Activation::Logistic => {
-                let s = kernel::sigmoid(z);
+                let s = simd::sigmoid(z);
                 (s, s * (1.0 - s))
             }
             Activation::Tanh => {
-                let t = kernel::tanh(z);
+                let t = simd::tanh(z);
                 (t, 1.0 - t * t)
             }
-            Activation::Softplus => (kernel::softplus(z), kernel::sigmoid(z)),
+            Activation::Softplus => (simd::softplus(z), simd::sigmoid(z)),
             Activation::Gelu => {
                 const C: f64 = 0.797_884_560_802_865_4; // sqrt(2 / pi)
                 const D: f64 = 0.044_715;
-                let t = kernel::tanh(C * (z + D * z * z * z));
+                let t = simd::tanh(C * (z + D * z * z * z));
                 let inner = C * (1.0 + 3.0 * D * z * z);
                 (0.5 * z * (1.0 + t), 0.5 * (1.0 + t) + 0.5 * z * (1.0 - t * t) * inner)
             }
@@ -510,7 +508,7 @@ impl Activation {
     }
 
     fn values(self, z: &mut [f64]) {
-        compiled_for_each!(self, |F| kernel::vectorised(
+        compiled_for_each!(self, |F| simd::vectorised(
             #[inline(always)]
             || {
                 for z in z.iter_mut() {
@@ -521,7 +519,7 @@ impl Activation {
     }
 
     fn values_and_slopes(self, z: &mut [f64], slopes: &mut [f64]) {
-        compiled_for_each!(self, |F| kernel::vectorised(
+        compiled_for_each!(self, |F| simd::vectorised(
             #[inline(always)]
             || {
                 for (z, slope) in z.iter_mut().zip(slopes.iter_mut()) {
@@ -555,11 +553,11 @@ impl Head {
             }
             Head::Each(Loss::Logistic) => {
                 for (p, &s) in out.chunks_exact_mut(2).zip(scores) {
-                    (p[0], p[1]) = (kernel::sigmoid(-s), kernel::sigmoid(s));
+                    (p[0], p[1]) = (simd::sigmoid(-s), simd::sigmoid(s));
                 }
             }
-            Head::Labels => out.iter_mut().zip(scores).for_each(|(out, &s)| *out = kernel::sigmoid(s)),
-            Head::Each(Loss::PoissonLog) => out.iter_mut().zip(scores).for_each(|(out, &s)| *out = kernel::exp(s)),
+            Head::Labels => out.iter_mut().zip(scores).for_each(|(out, &s)| *out = simd::sigmoid(s)),
+            Head::Each(Loss::PoissonLog) => out.iter_mut().zip(scores).for_each(|(out, &s)| *out = simd::exp(s)),
             Head::Each(_) => out[..scores.len()].copy_from_slice(scores),
         }
     }
@@ -571,7 +569,7 @@ fn exponentials(scores: &mut [f64]) -> f64 {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
     for s in scores.iter_mut() {
-        *s = kernel::exp(*s - largest);
+        *s = simd::exp(*s - largest);
         total += *s;
     }
     total
@@ -580,7 +578,7 @@ fn exponentials(scores: &mut [f64]) -> f64 {
 fn softmax_loss(scores: &[f64], rows: &Rows, k: usize, delta: &mut [f64]) -> f64 {
     let mut loss = 0.0;
     let each = scores.chunks_exact(k).zip(delta.chunks_exact_mut(k)).zip(rows.y.iter().zip(&rows.weights));
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || {
             for ((scores, delta), (&y, &weight)) in each {
@@ -612,7 +610,7 @@ fn pointwise(point: &Loss, scores: &[f64], rows: &Rows, k: usize, delta: &mut [f
 }
 
 fn add_bias(z: &mut [f64], bias: &[f64]) {
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || {
             for z in z.chunks_exact_mut(bias.len()) {
@@ -625,7 +623,7 @@ fn add_bias(z: &mut [f64], bias: &[f64]) {
 }
 
 fn times(values: &mut [f64], factors: &[f64]) {
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || values.iter_mut().zip(factors).for_each(|(value, factor)| *value *= factor),
     );
@@ -633,7 +631,7 @@ fn times(values: &mut [f64], factors: &[f64]) {
 
 fn sum_columns(values: &[f64], cols: usize, out: &mut [f64]) {
     out.fill(0.0);
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || {
             for row in values.chunks_exact(cols) {

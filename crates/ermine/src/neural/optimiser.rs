@@ -8,7 +8,7 @@
 //!
 //! (Sutskever et al. 2013; Kingma and Ba 2015; Loshchilov and Hutter 2019.)
 
-use crate::core::{choice, kernel};
+use crate::core::{choice, simd};
 
 choice! {
     /// Optimiser.
@@ -57,7 +57,7 @@ impl Rule {
         let n = w.len();
         let (gradient, first) = (&gradient[..n], &mut first[..n]);
         match self {
-            Rule::Sgd { momentum, nesterov } => kernel::vectorised(
+            Rule::Sgd { momentum, nesterov } => simd::vectorised(
                 #[inline(always)]
                 || {
                     for i in 0..n {
@@ -72,7 +72,7 @@ impl Rule {
                 let t = step.number as f64;
                 let eta = step.eta * (1.0 - beta_2.powf(t)).sqrt() / (1.0 - beta_1.powf(t));
                 let keep = 1.0 - step.eta * step.decay;
-                kernel::vectorised(
+                simd::vectorised(
                     #[inline(always)]
                     || {
                         for i in 0..n {

@@ -1,7 +1,7 @@
 //! Synchronous minibatch training, the same to the bit on any number of threads and workers.
 //!
 //! The rows of an epoch are one shuffle of all training rows by seed and epoch, cut into minibatches. Blocks of a minibatch are summed
-//! along a fixed tree, see [`super::merge`]. Threads take blocks. Workers first swap rows, see [`super::feed`], then take their share of
+//! along a fixed tree, see [`super::merge`]. Threads take blocks. Workers first swap rows, see [`super::minibatches`], then take their share of
 //! the blocks, and then of the weights: N workers make the very steps of one. The sum over blocks and the optimiser run in one pass
 //! over the weights.
 //!
@@ -11,8 +11,8 @@
 //! was killed ends with the same bits as one that was not.
 
 use super::{
-    feed::{Feed, Swapped, push},
     merge::{CHUNK, Mail, Node, blocks, blocks_of, held, sum},
+    minibatches::{Minibatches, Swapped, push},
     model::NeuralModel,
     network::{Activation, Dropout, Head, Init, Network, Rows, Space, TAIL},
     optimiser::{Rule, Schedule, Solver, Step},
@@ -21,8 +21,8 @@ use crate::{
     Certificate, Ctx, Error, Fit, FitLog, Halt, Result, Shape, Source,
     core::{
         Batch, Reduce, Target, TargetKind,
-        ctx::{Progress, together},
-        kernel, param, rng,
+        ctx::{Progress, all_gather},
+        param, rng, simd,
         source::Buffers,
     },
     engine::{lbfgs, sgd::crawls},
@@ -344,7 +344,7 @@ struct Trainer<'a> {
     settings: &'a Settings,
     network: &'a Network,
     ctx: &'a Ctx,
-    feed: Feed<'a>,
+    minibatches: Minibatches<'a>,
     state: State,
     held_out: HeldOut,
     /// Means of the held-out targets; empty for classes.
@@ -397,7 +397,7 @@ impl<'a> Trainer<'a> {
             settings,
             network,
             ctx,
-            feed: Feed::new(source),
+            minibatches: Minibatches::new(source),
             state,
             held_out,
             means: if classifies { Vec::new() } else { survey.sums.iter().map(|sum| sum / survey.weight).collect() },
@@ -425,7 +425,7 @@ impl<'a> Trainer<'a> {
                 self.ctx.rng("shuffle", self.state.epochs as u64).shuffle(&mut order);
             }
             let (mut loss, mut weight) = (0.0, 0.0);
-            let group = self.feed.together(self.batch);
+            let group = self.minibatches.together(self.batch);
             let mut swapped = Swapped::default();
             for (number, minibatch) in order.chunks(self.batch).enumerate() {
                 self.ctx.check()?;
@@ -475,7 +475,7 @@ impl<'a> Trainer<'a> {
             let blocks = blocks_of(exchange, rank, count);
             blocks.start * length / count..blocks.end * length / count
         };
-        self.feed.swap(exchange, minibatches, places)
+        self.minibatches.swap(exchange, minibatches, places)
     }
 
     fn patience_is_over(&self) -> bool {
@@ -494,14 +494,14 @@ impl<'a> Trainer<'a> {
         self.state.seen += rows;
         self.state.loss_curve.push(loss);
         let start = self.state.loss_curve[self.state.loss_curve.len() - self.state.epochs_here];
-        if loss > EXPLODED * (1.0 + start.abs()) || !kernel::all_finite(&self.state.weights) {
+        if loss > EXPLODED * (1.0 + start.abs()) || !simd::all_finite(&self.state.weights) {
             return Err(self.diverged(&format!("the loss went from {start:.3e} to {loss:.3e}")));
         }
         // What shall rise: the held-out score, or minus the loss.
         let value = if self.early {
             let judge =
                 Judge { network: self.network, state: &self.state, held_out: self.held_out, means: &self.means };
-            let score = judge.score(self.ctx, self.feed.source)?;
+            let score = judge.score(self.ctx, self.minibatches.source)?;
             self.state.validation_scores.push(score);
             score
         } else {
@@ -555,7 +555,7 @@ impl<'a> Trainer<'a> {
             slot.rows.clear();
             for place in places.clone() {
                 if !swapped.load(first + place, &mut slot.rows) {
-                    self.feed.load(minibatch[place], &mut slot.rows, &mut slot.buffers)?;
+                    self.minibatches.load(minibatch[place], &mut slot.rows, &mut slot.buffers)?;
                 }
             }
             slot.rows.thin_out();
@@ -595,7 +595,7 @@ impl<'a> Trainer<'a> {
         let mut mail = std::mem::take(&mut self.mail);
         let nodes = mail.scatter(exchange, &own?, count, &self.shares)?;
         let squares = self.update(&nodes, count, weight, progress)?;
-        let penalty: f64 = together(exchange, Ok(squares))?.concat().iter().sum();
+        let penalty: f64 = all_gather(exchange, Ok(squares))?.concat().iter().sum();
         mail.spread(exchange, &mut self.state.weights, &self.shares)?;
         self.mail = mail;
         Ok((loss + 0.5 * self.penalty() * penalty, weight))
@@ -619,7 +619,7 @@ impl<'a> Trainer<'a> {
             };
             held(own, &mine, count).into_iter().map(tail).collect::<Vec<_>>()
         });
-        let everyones = together(exchange, mine)?.concat();
+        let everyones = all_gather(exchange, mine)?.concat();
         let nodes: Vec<Node> = everyones.iter().map(|(first, numbers)| Node { first: *first, numbers }).collect();
         let mut tail = vec![0.0; range.len()];
         sum(&nodes, 0..count, 0..range.len(), &mut tail);
@@ -678,11 +678,11 @@ impl<'a> Trainer<'a> {
                     .enumerate()
                     .map(|(c, w)| {
                         gradient(i, w, c * CHUNK, &mut g[..w.len()]);
-                        kernel::dot(&g[..w.len()], &g[..w.len()])
+                        simd::dot(&g[..w.len()], &g[..w.len()])
                     })
                     .sum()
             });
-            let squares: f64 = together(exchange, squares)?.concat().iter().sum();
+            let squares: f64 = all_gather(exchange, squares)?.concat().iter().sum();
             shrink = (limit / squares.sqrt()).min(1.0);
         }
         each(&|i| {
@@ -751,11 +751,11 @@ fn scale_and_shrink(g: &mut [f64], w: &[f64], scale: f64, shrink: f64) -> f64 {
         g.iter_mut().for_each(|g| *g *= scale);
         return 0.0;
     }
-    kernel::vectorised(
+    simd::vectorised(
         #[inline(always)]
         || g.iter_mut().zip(w).for_each(|(g, w)| *g = scale * *g + shrink * w),
     );
-    kernel::dot(w, w)
+    simd::dot(w, w)
 }
 
 /// All rows at once, as a sum.
@@ -780,14 +780,14 @@ impl Reduce for FullBatch<'_> {
             (first..(first + 256).min(batch.rows())).for_each(|i| push(&mut rows, batch, i));
             rows.thin_out();
             self.network.learn(self.weights, &rows, None, &mut space)?;
-            kernel::add_scaled(1.0, &space.stat, stat);
+            simd::add_scaled(1.0, &space.stat, stat);
         }
         lock(self.spaces).push((rows, space));
         Ok(())
     }
 
     fn merge(&self, left: &mut Vec<f64>, right: Vec<f64>) {
-        kernel::add_scaled(1.0, &right, left);
+        simd::add_scaled(1.0, &right, left);
     }
 }
 
@@ -808,7 +808,7 @@ impl lbfgs::Objective for WholeLoss<'_> {
             *gradient = sum / weight;
         }
         for part in self.network.parts() {
-            kernel::add_scaled(self.alpha / weight, &w[part.weights.clone()], &mut gradient[part.weights]);
+            simd::add_scaled(self.alpha / weight, &w[part.weights.clone()], &mut gradient[part.weights]);
         }
         Ok((loss + 0.5 * self.alpha * self.network.penalised(w)) / weight)
     }

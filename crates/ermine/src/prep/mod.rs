@@ -2,7 +2,7 @@
 
 mod affine;
 mod bins;
-mod by_model;
+mod by_row;
 pub(crate) mod columns;
 mod extremes;
 mod knn_imputer;
@@ -14,7 +14,7 @@ mod ordinal_encoder;
 mod polynomial_features;
 mod power_transformer;
 mod robust_scaler;
-mod row_transformers;
+mod select_by_model;
 mod selection;
 mod simple_imputer;
 mod standard_scaler;
@@ -23,7 +23,7 @@ mod target_encoder;
 
 pub use affine::{AffineModel, Found, Statistic};
 pub use bins::{BinsModel, Cuts, Encode, KBinsDiscretizer, SplineModel, SplineTransformer};
-pub use by_model::{RFE, SelectFromModel, Threshold};
+pub use by_row::{Binarizer, LogTransformer, Normalizer, RowNorm};
 pub use knn_imputer::{DonorWeights, KNNImputer, KNNImputerModel};
 pub use max_abs_scaler::MaxAbsScaler;
 pub use min_max_scaler::MinMaxScaler;
@@ -32,7 +32,7 @@ pub use ordinal_encoder::{OrdinalEncoder, OrdinalModel, OrdinalUnknown};
 pub use polynomial_features::{PolynomialFeatures, PolynomialModel};
 pub use power_transformer::{Family, PowerModel, PowerTransformer};
 pub use robust_scaler::RobustScaler;
-pub use row_transformers::{Binarizer, LogTransformer, Normalizer, RowNorm};
+pub use select_by_model::{RFE, SelectFromModel, Threshold};
 pub use selection::{ChosenBy, Keep, SelectKBest, SelectionModel, VarianceThreshold};
 pub use simple_imputer::{ImputeStrategy, ImputerModel, SimpleImputer};
 pub use standard_scaler::StandardScaler;

@@ -8,7 +8,7 @@
 
 use super::{
     common::{Criterion, DecisionTreeModel, check_target, plant, weights},
-    decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, Plan},
+    decision_tree::{DecisionTreeClassifier, DecisionTreeRegressor, TreeSettings},
 };
 use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Model, Output, Params, Passes,
@@ -21,7 +21,7 @@ use crate::{
     },
     engine::{
         columns::Columns,
-        members::{self, Member, reweighted},
+        nested::{self, Member, reweighted},
         tree::first_largest,
     },
     entry,
@@ -83,13 +83,13 @@ impl Estimator for AdaBoostClassifier {
     };
 
     fn takes(&self) -> Info {
-        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+        nested::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
         // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
-        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * nested::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -165,13 +165,13 @@ impl Estimator for AdaBoostRegressor {
     };
 
     fn takes(&self) -> Info {
-        members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+        nested::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
         // Trees share one ranking, which is about half of a small one.
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeRegressor", 3));
-        0.5 * self.n_estimators as f64 * members::cost(&base, shape)
+        0.5 * self.n_estimators as f64 * nested::cost(&base, shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
@@ -255,7 +255,7 @@ struct Rounds<'a> {
     features: &'a [Feature],
     ctx: &'a Ctx,
     /// One matrix for all rounds, when the base is a plain tree.
-    shared: Option<(Columns, Plan)>,
+    shared: Option<(Columns, TreeSettings)>,
     members: Vec<Member>,
     weights: Vec<f64>,
     total: f64,

@@ -15,7 +15,7 @@ use crate::{
         param::{at_least, log},
         params, rng,
     },
-    engine::members::{self, Member, Part, classes_of, reweighted},
+    engine::nested::{self, Member, Subset, classes_of, reweighted},
     engine::tree::first_largest,
     entry,
 };
@@ -65,19 +65,19 @@ macro_rules! bagging {
             };
 
             fn takes(&self) -> Info {
-                members::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
+                nested::taken(Info { passes: self.passes(), ..Self::INFO }, self.estimator.as_slice())
             }
 
             fn cost(&self, shape: &Shape) -> f64 {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
                 let rows = self.max_samples.of(shape.rows).clamp(1, shape.rows.max(1));
                 let cols = self.max_features.of(shape.cols).clamp(1, shape.cols.max(1));
-                self.n_estimators as f64 * members::cost(&base, &Shape { rows, cols, ..shape.clone() })
+                self.n_estimators as f64 * nested::cost(&base, &Shape { rows, cols, ..shape.clone() })
             }
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
-                let plan = Plan {
+                let plan = BaggingSettings {
                     name: Self::NAME,
                     base,
                     task: $task,
@@ -111,7 +111,7 @@ bagging!(
     "RandomForestRegressor is its better form"
 );
 
-struct Plan {
+struct BaggingSettings {
     name: &'static str,
     base: Spec,
     task: Task,
@@ -123,7 +123,7 @@ struct Plan {
     oob: bool,
 }
 
-impl Plan {
+impl BaggingSettings {
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
         let batch = data.in_memory(self.name, REASON)?;
         ctx.check()?;
@@ -165,7 +165,7 @@ impl Plan {
                 Member::fit(self.name, &self.base, self.task, &reweighted(&batch, features, &sampled)?, &ctx)?
             } else {
                 let rows: Vec<u32> = (0..n).flat_map(|i| std::iter::repeat_n(i as u32, counts[i] as usize)).collect();
-                let part = Part::new(&batch, features, &rows, Some(&columns));
+                let part = Subset::new(&batch, features, &rows, Some(&columns));
                 Member::fit(self.name, &self.base, self.task, &part.data(&batch.y)?, &ctx)?
             };
             Ok((Bagged { member: fitted, columns: if all { vec![] } else { columns } }, counts))

@@ -1,6 +1,6 @@
 //! The losses of boosting: start, gradient and Hessian at raw scores, and what scores mean.
 
-use crate::core::kernel;
+use crate::core::simd;
 use serde::{Deserialize, Serialize};
 
 /// A loss of (y, raw score).
@@ -39,16 +39,16 @@ impl Loss {
                 1.0,
             ),
             Loss::Poisson => {
-                let mean = kernel::exp(s);
+                let mean = simd::exp(s);
                 (mean - y, mean)
             }
             Loss::Gamma => {
-                let ratio = y * kernel::exp(-s);
+                let ratio = y * simd::exp(-s);
                 (1.0 - ratio, ratio)
             }
             Loss::Quantile(q) => (if s > y { 1.0 - q } else { -q }, 1.0),
             Loss::Binary | Loss::Softmax => {
-                let p = kernel::sigmoid(s);
+                let p = simd::sigmoid(s);
                 (p - y, p * (1.0 - p))
             }
         }
@@ -59,8 +59,8 @@ impl Loss {
         match self {
             Loss::Squared => 0.5 * (y - s) * (y - s),
             Loss::Absolute => (y - s).abs(),
-            Loss::Poisson => kernel::exp(s) - y * s,
-            Loss::Gamma => s + y * kernel::exp(-s),
+            Loss::Poisson => simd::exp(s) - y * s,
+            Loss::Gamma => s + y * simd::exp(-s),
             Loss::Quantile(q) => {
                 if y >= s {
                     q * (y - s)
@@ -68,7 +68,7 @@ impl Loss {
                     (1.0 - q) * (s - y)
                 }
             }
-            Loss::Binary | Loss::Softmax => kernel::softplus(s) - y * s,
+            Loss::Binary | Loss::Softmax => simd::softplus(s) - y * s,
         }
     }
 
@@ -84,8 +84,8 @@ impl Loss {
     /// The prediction that a raw score stands for.
     pub fn mean(self, s: f64) -> f64 {
         match self {
-            Loss::Poisson | Loss::Gamma => kernel::exp(s),
-            Loss::Binary => kernel::sigmoid(s),
+            Loss::Poisson | Loss::Gamma => simd::exp(s),
+            Loss::Binary => simd::sigmoid(s),
             _ => s,
         }
     }

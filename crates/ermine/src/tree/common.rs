@@ -1,18 +1,18 @@
-//! What single trees and forests share: parameters with several forms, the choice of a meter, the model of one tree.
+//! What single trees and forests share: parameters with several forms, the choice of an impurity, the model of one tree.
 
 use crate::{
     Array, Ctx, Error, Model, Output, Result, Shape, Target, Value, X,
     core::{
         Batch, TargetKind, choice,
-        ctx::together,
+        ctx::all_gather,
         param::{Field, Form, Range, above_to, any, at_least},
     },
     engine::{
         as_bytes,
         columns::Columns,
         grow::{Limits, grow},
-        meter::{Absolutes, Classes, Entropy, Gini, Moments, Poisson, Reals, Squares},
-        tree::{Block, Draft, Tree, check_trees, first_largest},
+        impurity::{Absolutes, Classes, Entropy, Gini, Moments, Poisson, Reals, Squares},
+        tree::{Block, GrownTree, Tree, check_trees, first_largest},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -198,7 +198,7 @@ impl<'a> Targets<'a> {
             Targets { kind: batch.y.kind(), values: values.into(), codes: codes.into(), weights }
         } else {
             let mine = || Part { values: values.to_vec(), codes: codes.to_vec(), weights };
-            let parts = together(ctx.exchange(), ctx.check().map(|()| mine()))?;
+            let parts = all_gather(ctx.exchange(), ctx.check().map(|()| mine()))?;
             let mut all =
                 Targets { kind: batch.y.kind(), values: vec![].into(), codes: vec![].into(), weights: vec![] };
             for part in parts {
@@ -251,7 +251,7 @@ pub fn plant(
     limits: &Limits,
     seed: u64,
     parallel: bool,
-) -> Result<Draft> {
+) -> Result<GrownTree> {
     let samples = with_weight(weights);
     let pairs = |y: &dyn Fn(usize) -> f64| -> Vec<[f64; 2]> {
         weights.iter().enumerate().map(|(i, &w)| if w > 0.0 { [w, w * y(i)] } else { [0.0; 2] }).collect()
@@ -267,8 +267,8 @@ pub fn plant(
             }
         }
         (Target::Class { codes, classes }, Criterion::Class(criterion)) => {
-            let meter = Classes::new(codes, weights, classes, criterion != ClassCriterion::Gini);
-            grow(ctx, columns, meter, samples, limits, seed, parallel)
+            let impurity = Classes::new(codes, weights, classes, criterion != ClassCriterion::Gini);
+            grow(ctx, columns, impurity, samples, limits, seed, parallel)
         }
         (Target::Real { values, cols: 1 }, Criterion::Real(RealCriterion::SquaredError)) => {
             let centre = means(values, 1, weights)[0];

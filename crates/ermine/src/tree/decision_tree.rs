@@ -19,11 +19,11 @@ use super::{
 use crate::{
     Certificate, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Halt, Info, Passes, Result, Shape, Source, Task,
     core::{
-        ctx::together,
+        ctx::all_gather,
         param::{above_to, at_least, between, from_to, linear, log},
         params, rng,
     },
-    engine::{columns::Columns, grow::Limits, tree::Draft},
+    engine::{columns::Columns, grow::Limits, tree::GrownTree},
 };
 
 params! {
@@ -89,7 +89,7 @@ params! {
 pub(super) const REASON: &str = "splits need all rows of a node sorted by every column";
 
 /// What the parameter structs of single trees have in common, as numbers for a given size.
-pub(super) struct Plan {
+pub(super) struct TreeSettings {
     pub name: &'static str,
     pub criterion: Criterion,
     pub limits: Limits,
@@ -100,7 +100,7 @@ pub(super) struct Plan {
 macro_rules! plan {
     ($type:ty, $criterion:path) => {
         impl $type {
-            pub(super) fn plan(&self, rows: usize, cols: usize, weight: f64) -> Plan {
+            pub(super) fn plan(&self, rows: usize, cols: usize, weight: f64) -> TreeSettings {
                 let limits = Limits {
                     max_depth: self.max_depth.unwrap_or(usize::MAX),
                     min_rows_split: self.min_samples_split.of(rows).max(2),
@@ -113,7 +113,7 @@ macro_rules! plan {
                     random: self.splitter == Splitter::Random,
                     significance: self.significance,
                 };
-                Plan {
+                TreeSettings {
                     name: <$type as crate::Params>::NAME,
                     criterion: $criterion(self.criterion),
                     limits,
@@ -196,7 +196,11 @@ impl Estimator for DecisionTreeRegressor {
     }
 }
 
-fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
+fn fit(
+    plan: impl Fn(usize, usize, f64) -> TreeSettings,
+    data: &dyn Source,
+    ctx: &Ctx,
+) -> Result<Fit<DecisionTreeModel>> {
     let shape = data.shape();
     let name = plan(shape.rows, shape.cols, 1.0).name;
     let batch = data.share_in_memory(name, REASON)?;
@@ -221,7 +225,7 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
     let grow = || plant(ctx, &columns, &y, plan.criterion, &weights, &plan.limits, ctx.seed, true);
     let mut draft = if ctx.exchange().size() == 1 { ctx.install(grow)? } else { grow()? };
     let mut notes = Vec::new();
-    let mut cut = |draft: &mut Draft, what: &str, prune: &mut dyn FnMut(&mut Draft)| {
+    let mut cut = |draft: &mut GrownTree, what: &str, prune: &mut dyn FnMut(&mut GrownTree)| {
         let before = draft.finish(shape.cols, false).leaves();
         prune(draft);
         let after = draft.finish(shape.cols, false).leaves();
@@ -230,7 +234,7 @@ fn fit(plan: impl Fn(usize, usize, f64) -> Plan, data: &dyn Source, ctx: &Ctx) -
     if !held_out.is_empty() {
         let here = held_out.iter().filter_map(|&row| (row as usize).checked_sub(batch.first));
         let leaves = prune::leaves(&draft, &batch.x, here.filter(|&row| row < batch.rows()));
-        let leaves = together(ctx.exchange(), Ok(leaves))?.concat();
+        let leaves = all_gather(ctx.exchange(), Ok(leaves))?.concat();
         cut(&mut draft, "reduced error pruning", &mut |draft| {
             prune::reduced_error(draft, &y, all, &held_out, &leaves);
         });

@@ -23,7 +23,7 @@ use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
     Source, Target, Task, X,
     core::{
-        ctx::{Progress, together},
+        ctx::{Progress, all_gather},
         memory,
         model::Property,
         param::{at_least, between, linear, log},
@@ -104,7 +104,7 @@ macro_rules! forest {
 
             fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
                 let shape = data.shape();
-                let plan = Plan {
+                let plan = ForestSettings {
                     name: Self::NAME,
                     trees: self.n_estimators,
                     criterion: $wrap(self.criterion),
@@ -173,7 +173,7 @@ forest!(
     Task::Regression
 );
 
-struct Plan {
+struct ForestSettings {
     name: &'static str,
     trees: usize,
     criterion: Criterion,
@@ -189,7 +189,7 @@ struct Plan {
 const TREES: u64 = 64;
 const TREES_OUT_OF_BAG: u64 = 16;
 
-impl Plan {
+impl ForestSettings {
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
         let (batch, shape) = (data.share_in_memory(self.name, REASON)?, data.shape());
         if self.oob && self.bootstrap.is_none() {
@@ -253,7 +253,7 @@ impl Plan {
             } else {
                 let mine: Vec<u64> = numbers.clone().filter(|number| number % size == rank).collect();
                 let mine = ctx.map(mine.len(), |i| grow(mine[i]));
-                let mut everyones: Vec<_> = together(exchange, mine)?.into_iter().map(Vec::into_iter).collect();
+                let mut everyones: Vec<_> = all_gather(exchange, mine)?.into_iter().map(Vec::into_iter).collect();
                 numbers.clone().filter_map(|number| everyones[(number % size) as usize].next()).collect()
             };
             let unseen = ctx.map(grown.len(), |i| Ok(unseen(first + i as u64, &grown[i].0)))?;
@@ -275,7 +275,7 @@ impl Plan {
         if self.oob {
             let k = trees[0].outputs();
             let predicted = oob.means(k);
-            let values = together(exchange, Ok(predicted.values.clone()))?.concat();
+            let values = all_gather(exchange, Ok(predicted.values.clone()))?.concat();
             let all = Matrix { values, rows: n, cols: k };
             let never = (0..n).filter(|&i| all[(i, 0)].is_nan()).count();
             if never > 0 {

@@ -16,20 +16,19 @@ use crate::{
     Source, Target, Task, Value, X,
     core::{
         Batch, TargetKind, choice,
-        ctx::{Progress, deal, together},
-        kernel,
+        ctx::{Progress, all_gather, all_to_all},
         model::Property,
         param::{Field, Form, Range, above, above_to, at_least, between, linear, log, within},
         params,
         reduce::{held_leaves, leaf_rows, merge_units},
-        rng,
+        rng, simd,
     },
     engine::{
         as_bytes,
         bins::Bins,
         boost_tree::{Gradients, Grower, Leaf, MOST_ROWS, Options, larger},
         columns,
-        tree::{Block, Draft, Tree, check_trees, first_largest},
+        tree::{Block, GrownTree, Tree, check_trees, first_largest},
     },
 };
 use rayon::prelude::*;
@@ -295,7 +294,7 @@ impl Settings<'_> {
             ctx.check().and_then(|()| self.check(loss, &batch)).and_then(|()| held_leaves(&shape, &data.held()));
         let any_above_0 = batch.y.real().iter().any(|y| *y > 0.0);
         let mine = leaves.as_ref().map(|_| Part { train: train.len(), held_out: held_out.len(), any_above_0 });
-        let parts = together(exchange, mine.map_err(Clone::clone))?;
+        let parts = all_gather(exchange, mine.map_err(Clone::clone))?;
         if loss == Loss::Poisson && !parts.iter().any(|part| part.any_above_0) {
             return Err(Error::Data(format!("{}: poisson needs a target with a value above 0", self.name)));
         }
@@ -408,7 +407,7 @@ impl Boosting<'_> {
                 self.slopes(&raw, &mut slopes);
                 (0..k).map(|s| Gradients::largest(&slopes[s * n..(s + 1) * n])).collect()
             });
-            let everyones = together(self.ctx.exchange(), self.ctx.check().map(|()| (rows.len(), largest)))?;
+            let everyones = all_gather(self.ctx.exchange(), self.ctx.check().map(|()| (rows.len(), largest)))?;
             let drawn: usize = everyones.iter().map(|(rows, _)| rows).sum();
             if drawn == 0 && self.all.first {
                 rows.push(self.train[0]);
@@ -555,7 +554,7 @@ impl Boosting<'_> {
             let to = (0..exchange.size()).map(|rank| pairs.by_ref().take(share(rank)).collect()).collect();
             mine = vec![Vec::new(); share(exchange.rank())];
             // In the order of ranks, which is that of all rows: equal values come to the same places as in one process.
-            for part in deal::<Vec<Pairs>>(exchange, to)? {
+            for part in all_to_all::<Vec<Pairs>>(exchange, to)? {
                 for (group, Pairs(pairs)) in mine.iter_mut().zip(part) {
                     group.extend(pairs.as_chunks::<2>().0.iter().map(|&[y, w]| (y, w)));
                 }
@@ -563,7 +562,7 @@ impl Boosting<'_> {
         }
         let found =
             self.ctx.install(|| mine.par_iter_mut().map(|pairs| weighted_quantile(pairs, q)).collect::<Vec<_>>());
-        Ok(together(exchange, Ok(found))?.concat())
+        Ok(all_gather(exchange, Ok(found))?.concat())
     }
 
     fn slopes(&self, raw: &[f64], slopes: &mut [[f32; 2]]) {
@@ -581,7 +580,7 @@ impl Boosting<'_> {
                 for at in 0..piece[0].len() {
                     let i = p * PIECE + at;
                     (0..k).for_each(|c| s[c] = raw[c * n + i]);
-                    kernel::softmax(&mut s);
+                    simd::softmax(&mut s);
                     let w = weights.map_or(1.0, |weights| weights[i]);
                     for c in 0..k {
                         let own = f64::from(u8::from(codes[i] as usize == c));
@@ -603,11 +602,11 @@ impl Boosting<'_> {
             };
             match (self.batch.y, loss) {
                 // The common case in a form that the compiler turns into vectors.
-                (Target::Class { codes, .. }, Loss::Binary) if weights.is_none() => kernel::vectorised(
+                (Target::Class { codes, .. }, Loss::Binary) if weights.is_none() => simd::vectorised(
                     #[inline(always)]
                     || {
                         for ((slope, &s), &code) in slopes.iter_mut().zip(raw).zip(&codes[first..]) {
-                            let p = kernel::sigmoid(s);
+                            let p = simd::sigmoid(s);
                             *slope = [(p - f64::from(code)) as f32, (p * (1.0 - p)) as f32];
                         }
                     },
@@ -636,7 +635,7 @@ impl Boosting<'_> {
                     _ => {
                         (0..k).for_each(|c| s[c] = raw[c * n + i]);
                         let own = s[self.y(i) as usize];
-                        kernel::softmax(&mut s) - own
+                        simd::softmax(&mut s) - own
                     }
                 };
             }
@@ -661,7 +660,7 @@ impl Boosting<'_> {
     }
 
     /// Leaf values as they will be added: quantiles where the loss asks for them, times the learning rate.
-    fn shrink(&self, draft: &mut Draft, leaves: &[Leaf], rows: &[u32], raw: &[f64]) -> Result<()> {
+    fn shrink(&self, draft: &mut GrownTree, leaves: &[Leaf], rows: &[u32], raw: &[f64]) -> Result<()> {
         if let Some(q) = self.loss.quantile() {
             let residual = |&row: &u32| (self.y(row as usize) - raw[row as usize], self.batch.weight(row as usize));
             let pairs = |leaf: &Leaf| rows[leaf.rows.clone()].iter().map(residual).collect();
@@ -697,7 +696,7 @@ fn interactions(given: &[Vec<usize>], cols: usize) -> Vec<Vec<usize>> {
 }
 
 /// Adds the value of each leaf to its rows.
-fn scatter(draft: &Draft, leaves: &[Leaf], rows: &[u32], raw: &mut [f64]) {
+fn scatter(draft: &GrownTree, leaves: &[Leaf], rows: &[u32], raw: &mut [f64]) {
     struct Shared(*mut f64);
     // SAFETY: every row is in one leaf and once in it, so no two threads write the same number.
     unsafe impl Sync for Shared {}
@@ -786,14 +785,14 @@ impl Model for BoostingModel {
             }
             _ if k == 1 => {
                 for (out, &s) in out.chunks_exact_mut(2).zip(&scores) {
-                    out[1] = kernel::sigmoid(s);
-                    out[0] = kernel::sigmoid(-s);
+                    out[1] = simd::sigmoid(s);
+                    out[0] = simd::sigmoid(-s);
                 }
             }
             _ => {
                 out.copy_from_slice(&scores);
                 out.chunks_exact_mut(k).for_each(|row| {
-                    kernel::softmax(row);
+                    simd::softmax(row);
                 });
             }
         }

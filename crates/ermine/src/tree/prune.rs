@@ -6,7 +6,7 @@
 
 use crate::{
     Target, X,
-    engine::tree::{Draft, first_largest},
+    engine::tree::{GrownTree, first_largest},
 };
 use std::collections::BinaryHeap;
 
@@ -43,7 +43,7 @@ impl Ord for Weakest {
 }
 
 /// The whole path, from the grown tree to its root.
-pub fn path(draft: &Draft) -> Vec<Step> {
+pub fn path(draft: &GrownTree) -> Vec<Step> {
     let n = draft.nodes.len();
     let total = draft.nodes[0].weight;
     let own: Vec<f64> = draft.nodes.iter().map(|node| node.weight * node.impurity / total).collect();
@@ -96,7 +96,7 @@ pub fn path(draft: &Draft) -> Vec<Step> {
 }
 
 /// The smallest tree that is best for the penalty `alpha`.
-pub fn cost_complexity(draft: &mut Draft, alpha: f64) {
+pub fn cost_complexity(draft: &mut GrownTree, alpha: f64) {
     for step in path(draft) {
         if step.alpha > alpha {
             break;
@@ -108,7 +108,7 @@ pub fn cost_complexity(draft: &mut Draft, alpha: f64) {
 }
 
 /// The leaf of each of some rows.
-pub fn leaves(draft: &Draft, x: &X, rows: impl Iterator<Item = usize>) -> Vec<usize> {
+pub fn leaves(draft: &GrownTree, x: &X, rows: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut dense = vec![0.0; x.cols()];
     let leaf = rows.map(|i| {
         dense.fill(0.0);
@@ -123,7 +123,7 @@ pub fn leaves(draft: &Draft, x: &X, rows: impl Iterator<Item = usize>) -> Vec<us
 }
 
 /// Cuts branches that do not help on `rows`, which are in these leaves.
-pub fn reduced_error(draft: &mut Draft, y: &Target, weights: &[f64], rows: &[u32], leaves: &[usize]) {
+pub fn reduced_error(draft: &mut GrownTree, y: &Target, weights: &[f64], rows: &[u32], leaves: &[usize]) {
     let n = draft.nodes.len();
     let mut parent = vec![None; n];
     for (at, node) in draft.nodes.iter().enumerate().filter(|(_, node)| node.split.is_some()) {

@@ -9,7 +9,7 @@ use crate::{
     core::{Batch, TargetKind, ctx::Progress, model::Property, param::at_least, params, rng},
     engine::{
         folds,
-        members::{self, Member, Part},
+        nested::{self, Member, Subset},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -118,14 +118,14 @@ fn cost(specs: &[Spec], last: &Spec, folds: usize, passthrough: bool, shape: &Sh
     let width = width(if let TargetKind::Class(classes) = shape.target { classes } else { 0 });
     let cols = specs.len() * width + if passthrough { shape.cols } else { 0 };
     let stacked = Shape { cols, sparse: false, ..shape.clone() };
-    fits * specs.iter().map(|spec| members::cost(spec, shape)).sum::<f64>() + members::cost(last, &stacked)
+    fits * specs.iter().map(|spec| nested::cost(spec, shape)).sum::<f64>() + nested::cost(last, &stacked)
 }
 
 /// The last model sees the columns only if they are passed through to it.
 fn takes(info: Info, specs: &[Spec], last: Spec, passthrough: bool) -> Info {
     let mut all = specs.to_vec();
     all.extend(passthrough.then_some(last));
-    members::taken(info, &all)
+    nested::taken(info, &all)
 }
 
 fn fit(
@@ -161,7 +161,7 @@ fn fit(
         None => (deal(ctx, &batch, folds), folds),
     };
     let all: Vec<u32> = (0..n as u32).collect();
-    let whole = Part::new(&batch, data.features(), &all, None);
+    let whole = Subset::new(&batch, data.features(), &all, None);
     let mut members = Vec::new();
     let mut columns: Vec<Vec<f64>> = Vec::new();
     for (m, spec) in specs.iter().enumerate() {
@@ -175,7 +175,7 @@ fn fit(
                 continue;
             }
             let (train, test) =
-                (Part::new(&batch, data.features(), &inside, None), Part::new(&batch, &[], &outside, None));
+                (Subset::new(&batch, data.features(), &inside, None), Subset::new(&batch, &[], &outside, None));
             let child = ctx.child("member", m as u64).child("fold", f as u64);
             let part = Member::fit(name, spec, task, &train.data(&batch.y)?, &child)?;
             let predicted = features(&part, &X::dense(&test.x, test.cols)?, classes)?;

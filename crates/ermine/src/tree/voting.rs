@@ -4,7 +4,7 @@ use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape, Source,
     Spec, Task, X,
     core::{TargetKind, choice, param::at_least, params},
-    engine::members::{self, Member, classes_of},
+    engine::nested::{self, Member, classes_of},
     entry,
 };
 use serde::{Deserialize, Serialize};
@@ -64,11 +64,11 @@ impl Estimator for VotingClassifier {
     };
 
     fn takes(&self) -> Info {
-        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+        nested::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
-        self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
+        self.estimators.iter().map(|spec| nested::cost(spec, shape)).sum()
     }
 
     fn passes(&self) -> Passes {
@@ -97,11 +97,11 @@ impl Estimator for VotingRegressor {
     };
 
     fn takes(&self) -> Info {
-        members::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+        nested::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
-        self.estimators.iter().map(|spec| members::cost(spec, shape)).sum()
+        self.estimators.iter().map(|spec| nested::cost(spec, shape)).sum()
     }
 
     fn passes(&self) -> Passes {

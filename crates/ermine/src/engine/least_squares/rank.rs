@@ -10,10 +10,9 @@ use super::{Problem, Triangles};
 use crate::{
     Ctx, Error, Matrix, Result, Source,
     core::{
-        kernel,
         linalg::Svd,
         log::Redundant,
-        reduce,
+        reduce, simd,
         stats::{CrossProducts, Gram},
     },
 };
@@ -29,9 +28,9 @@ pub struct Dependence {
 impl Dependence {
     /// The same predictions with coefficients of least norm; returns the change of `coef.mean` that the intercept has to take up.
     pub fn least_norm(&self, coef: &mut [f64], mean: &[f64]) -> f64 {
-        let before = kernel::dot(coef, mean);
+        let before = simd::dot(coef, mean);
         self.take_out(coef);
-        before - kernel::dot(coef, mean)
+        before - simd::dot(coef, mean)
     }
 
     pub fn notes(&self) -> Vec<String> {
@@ -140,7 +139,7 @@ impl Problem {
             let own = null.row(k).to_vec();
             for other in (0..free).filter(|&other| other != k) {
                 let factor = null[(other, column)];
-                kernel::add_scaled(-factor, &own, null.row_mut(other));
+                simd::add_scaled(-factor, &own, null.row_mut(other));
             }
             columns.push(column);
         }

@@ -8,9 +8,9 @@ use super::{WELL_CONDITIONED, minus_dot};
 use crate::{
     Certificate, Ctx, Error, Fit, FitLog, Matrix, Result,
     core::{
-        kernel,
         linalg::{self, Cholesky, Svd, View},
         log::Redundant,
+        simd,
     },
     engine::gather::Rows,
     linear::LinearModel,
@@ -37,7 +37,7 @@ pub fn fit_rows(mut rows: Rows, ctx: &Ctx, alpha: f64, intercept: bool) -> Resul
     if intercept {
         x_mean = rows.centre()?;
         for (weight, y) in rows.weights.iter().zip(rows.y.chunks_exact(m)) {
-            kernel::add_scaled(weight / total, y, &mut y_mean);
+            simd::add_scaled(weight / total, y, &mut y_mean);
         }
     }
     let mut y = Matrix::new(rows.y, n, m);
@@ -59,7 +59,7 @@ pub fn fit_rows(mut rows: Rows, ctx: &Ctx, alpha: f64, intercept: bool) -> Resul
             let fitted = a.times(&transposed_times(&a, &dual));
             let mut left = Matrix::from_fn(n, m, |i, t| y[(i, t)] - fitted[(i, t)] - alpha * dual[(i, t)]);
             factor.solve(&mut left.values, m);
-            kernel::add_scaled(1.0, &left.values, &mut dual.values);
+            simd::add_scaled(1.0, &left.values, &mut dual.values);
             (dual, n - usize::from(intercept), condition.sqrt())
         }
         None => by_triangle(&a, &y, alpha, largest)?,
@@ -106,7 +106,7 @@ fn cholesky(inner: &Matrix, alpha: f64, ones: &[f64], weight: f64) -> Option<(Ch
     let typical = (0..n).map(|i| k[(i, i)]).sum::<f64>() / n as f64;
     for i in 0..n {
         if let Some(own) = ones.get(i) {
-            kernel::add_scaled(typical * own / weight, &ones[..=i], &mut k.row_mut(i)[..=i]);
+            simd::add_scaled(typical * own / weight, &ones[..=i], &mut k.row_mut(i)[..=i]);
         }
         k[(i, i)] += alpha;
     }

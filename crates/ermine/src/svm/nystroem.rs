@@ -66,7 +66,7 @@ impl Estimator for Nystroem {
         let ids: Vec<usize> = drawn.iter().map(|row| row.1 as usize).collect();
         let values = drawn.into_iter().flat_map(|row| row.2).collect();
         let points = OwnedX::Dense(Matrix::new(values, m, shape.cols));
-        let mut notes: Vec<String> = kernel.judge(&points.x()).into_iter().collect();
+        let mut notes: Vec<String> = kernel.definiteness(&points.x()).into_iter().collect();
         if m < self.n_components {
             notes.push(format!("n_components={} is more than the {m} rows: {m} features", self.n_components));
         }

@@ -3,7 +3,7 @@
 use super::Expansion;
 use crate::{
     Array, Bound, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, OwnedX, Result, Shape, Source, X,
-    core::{Batch, choice, kernel::sigmoid, rng::key},
+    core::{Batch, choice, rng::key, simd::sigmoid},
     engine::{
         gram::Gram,
         kernel::{Defaults, Gamma, Kernel, resolve_gamma},
@@ -53,7 +53,7 @@ impl Common<'_> {
     /// The kernel with its numbers, and a note if it is not positive semi-definite.
     pub fn resolve(&self, batch: &Batch) -> Result<(Kernel, Vec<String>)> {
         let kernel = resolve(self.kernel, self.gamma, self.degree, self.coef0, batch)?;
-        let notes = kernel.judge(&batch.x).into_iter().collect();
+        let notes = kernel.definiteness(&batch.x).into_iter().collect();
         Ok((kernel, notes))
     }
 
@@ -253,7 +253,7 @@ fn platt(ctx: &Ctx, task: &Task, solve: &(impl Fn(&Ctx, &Task) -> Result<Machine
 
 /// `max_{a,b} sum_i w_i (t_i log p_i + (1 - t_i) log (1 - p_i))` with p = 1 / (1 + e^(a s + b)), by Newton's method with halving.
 fn fit_sigmoid(scores: &[f64], weights: &[f64], positive: impl Fn(usize) -> bool) -> (f64, f64) {
-    use crate::core::kernel::softplus;
+    use crate::core::simd::softplus;
     let total = |side: bool| -> f64 { (0..scores.len()).filter(|&i| positive(i) == side).map(|i| weights[i]).sum() };
     let (yes, no) = (total(true), total(false));
     let target = |i: usize| if positive(i) { (yes + 1.0) / (yes + 2.0) } else { 1.0 / (no + 2.0) };

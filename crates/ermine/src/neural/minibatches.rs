@@ -14,15 +14,15 @@ use std::ops::Range;
 const SWAPPED: usize = 1 << 20;
 
 /// Rows by number, as far as they are held here.
-pub struct Feed<'a> {
+pub struct Minibatches<'a> {
     pub source: &'a dyn Source,
     memory: Option<Batch<'a>>,
     held: Range<usize>,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> Minibatches<'a> {
     pub fn new(source: &'a dyn Source) -> Self {
-        Feed { source, memory: source.memory(), held: source.held() }
+        Minibatches { source, memory: source.memory(), held: source.held() }
     }
 
     pub fn load(&self, row: usize, rows: &mut Rows, buffers: &mut Buffers) -> Result<()> {

@@ -15,10 +15,10 @@ use crate::{
     core::{
         Batch, Reduce, TargetKind, choice,
         ctx::Progress,
-        kernel::{add_scaled, all_finite, dot},
         linalg::{self, Cholesky},
         param::{above, at_least, log},
         params, reduce,
+        simd::{add_scaled, all_finite, dot},
     },
     engine::dual_coordinate::{self, Rows},
     linear::LinearModel,

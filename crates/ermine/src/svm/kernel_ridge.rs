@@ -75,7 +75,7 @@ impl Estimator for KernelRidge {
         let gamma = self.gamma.map_or(Gamma::Auto, Gamma::Number);
         let kernel = resolve(&self.kernel, gamma, self.degree, self.coef0, &batch)?;
         let rows: Vec<usize> = (0..batch.rows()).filter(|&i| batch.weight(i) > 0.0).collect();
-        let mut notes: Vec<String> = kernel.judge(&batch.x).into_iter().collect();
+        let mut notes: Vec<String> = kernel.definiteness(&batch.x).into_iter().collect();
         let (ids, coef) = match self.n_components {
             Some(m) if m < rows.len() => self.landmarks(ctx, &batch, &kernel, &rows, m, &mut notes)?,
             _ => self.exact(ctx, &batch, &kernel, rows, &mut notes)?,

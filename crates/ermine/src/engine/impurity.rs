@@ -1,9 +1,9 @@
-//! The criteria of a tree as [`Meter`]s. Two classes, one squared or Poisson target need two sums (weight and weighted target) and share one
+//! The criteria of a tree as [`Impurity`]s. Two classes, one squared or Poisson target need two sums (weight and weighted target) and share one
 //! meter; more classes and more targets keep a sum for each; absolute error keeps the medians of all prefixes.
 
 use crate::{
-    core::kernel,
-    engine::{grow::Meter, survival},
+    core::simd,
+    engine::{grow::Impurity, survival},
 };
 
 /// G of a side with weight `w` and weighted sum of targets `s`.
@@ -115,7 +115,7 @@ impl<'a, S: Score> Moments<'a, S> {
     }
 }
 
-impl<S: Score> Meter for Moments<'_, S> {
+impl<S: Score> Impurity for Moments<'_, S> {
     fn bin_width(&self) -> usize {
         1
     }
@@ -139,7 +139,7 @@ impl<S: Score> Meter for Moments<'_, S> {
     fn weight(&self) -> f64 {
         self.total[0]
     }
-    fn impurity(&self) -> f64 {
+    fn of_node(&self) -> f64 {
         if self.pure { 0.0 } else { ((self.constant - self.gain()) / self.total[0]).max(0.0) }
     }
     fn gain(&self) -> f64 {
@@ -201,7 +201,7 @@ impl<S: Score> Meter for Moments<'_, S> {
             sums.push(sum);
         }
         out.resize(sequence.len(), 0.0);
-        kernel::vectorised(
+        simd::vectorised(
             #[inline(always)]
             || {
                 for ((out, &w), &s) in out.iter_mut().zip(weights.iter()).zip(sums.iter()) {
@@ -311,7 +311,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-impl Meter for Classes<'_> {
+impl Impurity for Classes<'_> {
     fn bin_width(&self) -> usize {
         self.classes
     }
@@ -328,7 +328,7 @@ impl Meter for Classes<'_> {
     fn weight(&self) -> f64 {
         self.weight
     }
-    fn impurity(&self) -> f64 {
+    fn of_node(&self) -> f64 {
         if self.pure() {
             return 0.0;
         }
@@ -429,7 +429,7 @@ impl<'a> Reals<'a> {
     }
 }
 
-impl Meter for Reals<'_> {
+impl Impurity for Reals<'_> {
     fn bin_width(&self) -> usize {
         self.targets + 1
     }
@@ -455,7 +455,7 @@ impl Meter for Reals<'_> {
     fn weight(&self) -> f64 {
         self.total[0]
     }
-    fn impurity(&self) -> f64 {
+    fn of_node(&self) -> f64 {
         match self.pure {
             true => 0.0,
             false => ((self.squares / self.targets as f64 - self.gain()) / self.total[0]).max(0.0),
@@ -584,7 +584,7 @@ impl<'a> Absolutes<'a> {
     }
 }
 
-impl Meter for Absolutes<'_> {
+impl Impurity for Absolutes<'_> {
     fn bin_width(&self) -> usize {
         0
     }
@@ -614,7 +614,7 @@ impl Meter for Absolutes<'_> {
     fn weight(&self) -> f64 {
         self.weight
     }
-    fn impurity(&self) -> f64 {
+    fn of_node(&self) -> f64 {
         -self.gain() / self.weight
     }
     fn gain(&self) -> f64 {

@@ -12,29 +12,29 @@
 //! What one worker cannot go on with reaches the others in the next message. No exchange runs inside a pool of threads: workers that
 //! are threads of one process share it, and would wait in it for each other.
 
-use super::{Draws, Found, Grower, Hand, LARGE, Meter, Task, keep, mix, tie};
+use super::{Candidate, Draws, Grower, Impurity, LARGE, Task, Workspace, keep, mix, tie};
 use crate::{
     Feature, Result,
-    core::ctx::together,
+    core::ctx::all_gather,
     engine::{
         columns::{AT_ONCE, Column, Columns, MISSING},
-        tree::Draft,
+        tree::GrownTree,
     },
 };
 use rayon::prelude::*;
 use std::{cmp::Reverse, ops::Range};
 
 /// Where a column stands among those drawn, whether it varies, and its best split.
-type Tried = (usize, bool, Option<Found>);
+type Tried = (usize, bool, Option<Candidate>);
 
 impl Grower<'_> {
-    pub(super) fn search_together<M: Meter>(
+    pub(super) fn search_together<M: Impurity>(
         &self,
-        hand: &mut Hand<M>,
+        workspace: &mut Workspace<M>,
         rows: &[u32],
         seed: u64,
         dealt: &Range<usize>,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Candidate>> {
         let (exchange, cols) = (self.ctx.exchange(), self.columns.columns.len());
         let count = self.limits.max_features.clamp(1, cols);
         let mut drawn: Vec<usize> = (0..cols).collect();
@@ -42,38 +42,38 @@ impl Grower<'_> {
             let mut draws = Draws(seed);
             (0..cols).for_each(|place| drawn.swap(place, place + draws.below(cols - place)));
         }
-        let tie = tie(&hand.meter);
+        let tie = tie(&workspace.impurity);
         let here = |places: Range<usize>| places.filter(|&place| dealt.contains(&drawn[place]));
-        let one = |hand: &mut Hand<M>, place: usize| -> Tried {
+        let one = |workspace: &mut Workspace<M>, place: usize| -> Tried {
             let j = drawn[place];
-            let (varies, found) = self.column(hand, rows, None, j, mix(seed ^ j as u64), tie);
+            let (varies, found) = self.column(workspace, rows, None, j, mix(seed ^ j as u64), tie);
             // Whoever hears of it may not have the values.
             let column = &self.columns.columns[j];
-            (place, varies, found.map(|found| Found { cut: found.cut.settled(column), ..found }))
+            (place, varies, found.map(|found| Candidate { cut: found.cut.with_threshold(column), ..found }))
         };
         let mine: Vec<usize> = here(0..count).collect();
         let tried: Vec<Tried> = if self.parallel && mine.len() > 1 && rows.len() * mine.len() > LARGE {
-            let hand = &*hand;
-            self.ctx.install(|| mine.into_par_iter().map_init(|| hand.clone(), one).collect())
+            let workspace = &*workspace;
+            self.ctx.install(|| mine.into_par_iter().map_init(|| workspace.clone(), one).collect())
         } else {
-            mine.into_iter().map(|place| one(hand, place)).collect()
+            mine.into_iter().map(|place| one(workspace, place)).collect()
         };
-        let mut tried = together(exchange, self.ctx.check().map(|()| tried))?.concat();
+        let mut tried = all_gather(exchange, self.ctx.check().map(|()| tried))?.concat();
         tried.sort_by_key(|&(place, ..)| place);
         let mut best = None;
         let any = tried.iter().any(|&(_, varies, _)| varies);
         tried.into_iter().for_each(|(.., found)| keep(&mut best, found, tie));
         if !any && count < cols {
             // The search goes on until a column varies: the first of everyone's first.
-            let first = here(count..cols).map(|place| one(hand, place)).find(|&(_, varies, _)| varies);
-            let firsts = together(exchange, Ok(first))?.into_iter().flatten();
+            let first = here(count..cols).map(|place| one(workspace, place)).find(|&(_, varies, _)| varies);
+            let firsts = all_gather(exchange, Ok(first))?.into_iter().flatten();
             best = firsts.min_by_key(|&(place, ..)| place).and_then(|(.., found)| found);
         }
         Ok(best)
     }
 
     /// Which rows go left.
-    pub(super) fn sides_together(&self, found: &Found, rows: &[u32], dealt: &Range<usize>) -> Result<Vec<bool>> {
+    pub(super) fn sides_together(&self, found: &Candidate, rows: &[u32], dealt: &Range<usize>) -> Result<Vec<bool>> {
         let mut bits = Vec::new();
         if dealt.contains(&found.feature) {
             let codes = &self.columns.columns[found.feature].codes;
@@ -84,13 +84,13 @@ impl Grower<'_> {
         Ok((0..rows.len()).map(|i| bits[i / 8] >> (i % 8) & 1 == 1).collect())
     }
 
-    pub(super) fn subtrees_together<M: Meter>(
+    pub(super) fn subtrees_together<M: Impurity>(
         &self,
-        hand: &mut Hand<M>,
+        workspace: &mut Workspace<M>,
         tasks: &[Task],
         samples: &[u32],
         dealt: &Range<usize>,
-    ) -> Result<Vec<Draft>> {
+    ) -> Result<Vec<GrownTree>> {
         let (exchange, all) = (self.ctx.exchange(), &self.columns.columns);
         let (rank, size) = (exchange.rank(), exchange.size());
         let most = (AT_ONCE / (12 * all.len())).max(1) * size;
@@ -126,9 +126,9 @@ impl Grower<'_> {
             let mine: Vec<Task> = mine.collect();
             let grown = self.ctx.install(|| {
                 let columns = Columns { columns: unpack(all, &received, numbers.len()), dealt: None, numbers };
-                Grower { columns: &columns, ..*self }.subtrees(hand, &mine, &mut local)
+                Grower { columns: &columns, ..*self }.subtrees(workspace, &mine, &mut local)
             });
-            let mut grown: Vec<_> = together(exchange, grown)?.into_iter().map(Vec::into_iter).collect();
+            let mut grown: Vec<_> = all_gather(exchange, grown)?.into_iter().map(Vec::into_iter).collect();
             drafts.extend(owners.iter().filter_map(|&owner| grown[owner].next()));
         }
         Ok(drafts)

@@ -117,7 +117,7 @@ pub fn reweighted<'a>(batch: &Batch<'a>, features: &'a [Feature], weights: &'a [
 }
 
 /// Some rows and columns as an array of their own, for what cannot be said by weights.
-pub struct Part {
+pub struct Subset {
     pub x: Vec<f64>,
     pub cols: usize,
     real: Vec<f64>,
@@ -126,8 +126,8 @@ pub struct Part {
     features: Vec<Feature>,
 }
 
-impl Part {
-    pub fn new(batch: &Batch, features: &[Feature], rows: &[u32], columns: Option<&[u32]>) -> Part {
+impl Subset {
+    pub fn new(batch: &Batch, features: &[Feature], rows: &[u32], columns: Option<&[u32]>) -> Subset {
         let all: Vec<u32> = (0..batch.x.cols() as u32).collect();
         let columns = columns.unwrap_or(&all);
         let mut dense = vec![0.0; batch.x.cols()];
@@ -147,7 +147,7 @@ impl Part {
         let weights = batch.weights.map(|weights| rows.iter().map(|&row| weights[row as usize]).collect());
         let features =
             if features.is_empty() { vec![] } else { columns.iter().map(|&j| features[j as usize]).collect() };
-        Part { x, cols: columns.len(), real, codes, weights, features }
+        Subset { x, cols: columns.len(), real, codes, weights, features }
     }
 
     pub fn data(&self, y: &Target) -> Result<Data<'_>> {

@@ -72,7 +72,7 @@ impl Estimator for KernelPCA {
         batch.x.check_finite(batch.first)?;
         let gamma = self.gamma.map_or(Gamma::Auto, Gamma::Number);
         let kernel = resolve(&self.kernel, gamma, self.degree, self.coef0, &batch)?;
-        let mut notes: Vec<String> = kernel.judge(&batch.x).into_iter().collect();
+        let mut notes: Vec<String> = kernel.definiteness(&batch.x).into_iter().collect();
         let n = batch.rows();
         let rows: Vec<usize> = (0..n).collect();
         let mut k = gram(ctx, &batch, &kernel, &rows)?;
