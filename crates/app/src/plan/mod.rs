@@ -7,7 +7,7 @@ use crate::{
     read::{Opened, Place, ReadOptions, idx},
     rows::{Encoded, Frame, Rows, feature_kinds},
     run::Job,
-    store::{Made, TargetColumn},
+    store::{DerivedColumns, TargetColumn},
     table::{Column, Kind, Schema, Summary, Table},
 };
 use ermine::{Ctx, Entry, Error, Result, Task};
@@ -50,7 +50,7 @@ pub struct Plan {
     pub raw: Schema,
     /// Features: raw columns, or what is derived from them.
     pub features: Schema,
-    pub derived: Option<Made>,
+    pub derived: Option<DerivedColumns>,
     pub target: Option<TargetColumn>,
     /// Column of row weights.
     pub weights: Option<String>,
@@ -98,7 +98,7 @@ impl Plan {
         if let Some(terms) = terms {
             raw = terms::used(&terms, &features);
             features = terms::derive(&terms, &opened.sample.table)?.schema();
-            derived = Some(Made { terms, schema: features.clone() });
+            derived = Some(DerivedColumns { terms, schema: features.clone() });
         }
         let mut columns = raw.clone();
         for name in target.iter().map(|target| target.name.as_str()).chain(job.weights.as_deref()) {
