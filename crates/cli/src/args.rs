@@ -5,7 +5,11 @@ use ermine::{
     Output, Spec, Task, Value, Values,
     core::param::{Form, Param, describe},
 };
-use ermine_app::{Effort, Job, read::ReadOptions, table::Kind};
+use ermine_app::{
+    Effort, Job,
+    read::{Format, ReadOptions},
+    table::{DateFormat, Kind},
+};
 use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf, time::Duration};
 
 pub enum Call {
@@ -185,11 +189,11 @@ fn command(model: Option<&str>) -> Command {
         Arg::new("DATA")
             .required(true)
             .value_parser(value_parser!(PathBuf))
-            .help("CSV, IDX (also .gz) or Parquet file; - is standard input")
+            .help("File: CSV, JSON lines, LIBSVM, text in columns, xlsx, ods, Arrow, Parquet, IDX; text also packed; - is standard input")
     };
     let table = || {
         data().num_args(1..).help(
-            "CSV, IDX (also .gz) or Parquet file; several files, or a pattern such as 'part-*.csv', are one table; - is standard input",
+            "File: CSV, JSON lines, LIBSVM, text in columns, xlsx, ods, Arrow, Parquet, IDX; text also packed; several files, or a pattern such as 'part-*.csv', are one table; - is standard input",
         )
     };
     let model_file = || {
@@ -198,13 +202,38 @@ fn command(model: Option<&str>) -> Command {
     let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON instead of text");
     let reading = |command: Command| {
         command.next_help_heading("Reading").args([
-            Arg::new("delimiter").long("delimiter").value_name("CHAR").help("Column separator [default: detected]"),
+            Arg::new("delimiter").long("delimiter").value_name("CHAR").help("Column separator: a character, tab, space (any number of blanks) or fixed [default: detected]"),
             Arg::new("no-header").long("no-header").action(ArgAction::SetTrue).help("The first line is data"),
             Arg::new("na")
                 .long("na")
                 .value_name("TEXT")
                 .action(ArgAction::Append)
                 .help("Treat this text as missing; may be repeated"),
+            Arg::new("not-na")
+                .long("not-na")
+                .value_name("TEXT")
+                .action(ArgAction::Append)
+                .help("Do not treat this text as missing, such as None where it is a level; may be repeated"),
+            Arg::new("format")
+                .long("format")
+                .value_name("NAME")
+                .value_parser(PossibleValuesParser::new(Format::ALL.map(|(name, _)| name)))
+                .help("What kind of file it is [default: detected]"),
+            Arg::new("encoding")
+                .long("encoding")
+                .value_name("NAME")
+                .help("Encoding of a text, such as latin-1, cp1252 or utf-16 [default: UTF-8, or detected]"),
+            Arg::new("sheet").long("sheet").value_name("NAME").help("Sheet of a workbook [default: the first with rows]"),
+            Arg::new("decimal")
+                .long("decimal")
+                .value_name("MARK")
+                .value_parser(["comma", "point"])
+                .help("What decimals come after [default: decided by the column]"),
+            Arg::new("date-format")
+                .long("date-format")
+                .value_name("[COLUMN=]FORMAT")
+                .action(ArgAction::Append)
+                .help("How dates are written: d/m/y, m/d/y, y/m/d, y-m, yyyymmdd, epoch, ... [default: decided by the column]"),
             Arg::new("labels")
                 .long("labels")
                 .value_name("FILE")
@@ -635,10 +664,33 @@ fn reading(matches: &ArgMatches) -> Result<ReadOptions, String> {
     let delimiter = match matches.get_one::<String>("delimiter").map(String::as_str) {
         None => None,
         Some("\\t" | "tab") => Some(b'\t'),
+        Some(" " | "space" | "blanks" | "fixed") => None,
         Some(text) if text.len() == 1 => Some(text.as_bytes()[0]),
-        Some(text) => return Err(format!("--delimiter takes one character (or tab), not '{text}'")),
+        Some(text) => return Err(format!("--delimiter takes one character, tab, space or fixed, not '{text}'")),
     };
+    let format = match matches.get_one::<String>("delimiter").map(String::as_str) {
+        Some(" " | "space" | "blanks") => Some(Format::Blanks),
+        Some("fixed") => Some(Format::Fixed),
+        _ => matches
+            .get_one::<String>("format")
+            .and_then(|wanted| Format::ALL.into_iter().find(|(name, _)| name == wanted).map(|(_, format)| format)),
+    };
+    let (mut date_format, mut date_formats) = (None, BTreeMap::new());
+    for text in matches.get_many::<String>("date-format").into_iter().flatten() {
+        let parse = |text: &str| DateFormat::parse(text).map_err(|error| error.to_string());
+        match text.rsplit_once('=') {
+            Some((column, format)) => drop(date_formats.insert(column.to_string(), parse(format)?)),
+            None => date_format = Some(parse(text)?),
+        }
+    }
     Ok(ReadOptions {
+        format,
+        encoding: matches.get_one::<String>("encoding").cloned(),
+        sheet: matches.get_one::<String>("sheet").cloned(),
+        levels: matches.get_many::<String>("not-na").into_iter().flatten().cloned().collect(),
+        decimal_comma: matches.get_one::<String>("decimal").map(|mark| mark == "comma"),
+        date_format,
+        date_formats,
         delimiter,
         header: matches.get_flag("no-header").then_some(false),
         na: matches.get_many::<String>("na").into_iter().flatten().cloned().collect(),

@@ -190,7 +190,12 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
         let target = fitted.header.target.as_ref();
         let target = target.ok_or_else(|| Error::Unsupported(format!("{} has no target", fitted.header.model)))?;
         let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
-        schema.columns.push(table::Field { name: target.name.clone(), kind: target.kind, levels: levels.into() });
+        schema.columns.push(table::Field {
+            name: target.name.clone(),
+            kind: target.kind,
+            levels: levels.into(),
+            form: target.form,
+        });
     }
     let options = ReadOptions { schema: Some(schema), ..inputs.read.clone() };
     let table = read::read(&inputs.data, &options)?;

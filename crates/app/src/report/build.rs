@@ -87,6 +87,7 @@ impl Report {
                 },
                 rows: sizes.total,
                 rows_used: sizes.used,
+                assumed: plan.assumed,
                 columns: plan.summary,
                 features: fitted.header.schema.columns.len(),
                 prepared: fitted.model.cols(),

@@ -8,7 +8,7 @@ use crate::{
     judge::{self, Predictions},
     plan::terms::{self, Term},
     rows::{Frame, Rows, feature_kinds},
-    table::{Kind, Schema, Table},
+    table::{Form, Kind, Schema, Table},
 };
 use ermine::{AnyModel, Ctx, Data, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X, linear::Inference};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,9 @@ pub struct TargetColumn {
     pub kind: Kind,
     /// Names of the classes in the order of their codes; empty for a number.
     pub classes: Vec<String>,
+    /// How the file spells it, if not as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
 }
 
 /// What only the program reads.
