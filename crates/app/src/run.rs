@@ -163,7 +163,7 @@ impl Job {
             let detailed = compared || self.insight;
             tested = Some(judge::test(&said, train.labels(), test.labels(), detailed, ctx)?);
             if detailed {
-                insight = self.explain(&plan, &choice, &pipeline, train, test, &said, ctx)?;
+                insight = self.explain(&plan, &choice, (&pipeline, &said), (train, test), ctx)?;
             }
         }
         // The model that is kept has seen every row; the test score is of the same steps on fewer.
@@ -231,10 +231,8 @@ impl Job {
         &self,
         plan: &Plan,
         choice: &Choice,
-        pipeline: &Pipeline,
-        train: &RowSet,
-        test: &RowSet,
-        said: &Predictions,
+        (pipeline, said): (&Pipeline, &Predictions),
+        (train, test): (&RowSet, &RowSet),
         ctx: &Ctx,
     ) -> Result<Insight> {
         let few = |set: &RowSet, most: usize| set.gather(&sampled(set.len(), most, ctx.seed, "look"), ctx);

@@ -12,7 +12,7 @@ use crate::{
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Entry, Error, Feature, Matrix, Numbers, Output, Result, Spec, Task, X,
     core::{ctx::Progress, rng},
-    inspect::{self, BiasVariance, CurvePoint},
+    inspect::{self, Along, BiasVariance, CurvePoint},
     metrics::{self, Bins, Metric},
     split::{Folds, train_test_split},
     tree,
@@ -159,7 +159,8 @@ pub fn dependence(
     let some = sample(rows, FOLLOWED, ctx.seed);
     let data = some.data()?;
     let feature = some.features[column];
-    let found = inspect::partial_dependence(ctx, whole, &data.batch(), feature, column, output, 0, true, 24, 0)?;
+    let along = Along { column, feature, resolution: 24, curves: 0 };
+    let found = inspect::partial_dependence(ctx, whole, &data.batch(), along, (output, 0), true)?;
     let field = &schema.columns[column];
     let category = matches!(feature, Feature::Category { .. });
     let label = |value: &f64| match category {

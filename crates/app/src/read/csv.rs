@@ -207,7 +207,7 @@ pub fn stream(
     let plan = Plan::declared(path, &pieces.layout, &schema, pieces.options.missing(&na))?;
     let mut total = 0;
     while pieces.advance()? {
-        let block = parse(pieces.piece(), &plan, options.chunk_bytes).map_err(|fault| pieces.error(fault))?;
+        let block = parse(pieces.piece(), &plan, options.chunk_bytes).map_err(|fault| pieces.error(*fault))?;
         total += block.rows;
         if block.rows > 0 {
             each(block.into_table(&pieces.layout, &schema, &na)?)?;
@@ -228,7 +228,7 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
             .hint("save it to a file first"));
     }
     let mut pieces = Pieces::open(path, options, options.schema.as_ref(), 16 << 20)?;
-    let mut columns = Inference::start(&pieces.layout, pieces.rest(), &pieces.options, |fault| pieces.error(fault))?;
+    let mut columns = Inference::start(&pieces.layout, pieces.rest(), &pieces.options, |fault| pieces.error(*fault))?;
     let count = columns.columns.len();
     let mut summaries: Vec<Option<(Tally, Option<Dictionary>)>> = (0..count).map(|_| None).collect();
     let mut rows;
@@ -238,7 +238,7 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
             (0..count).map(|_| (Tally::default(), Some(Dictionary::default()))).collect();
         rows = 0;
         while pieces.advance()? {
-            let block = parse(pieces.piece(), &plan, options.chunk_bytes).map_err(|fault| pieces.error(fault))?;
+            let block = parse(pieces.piece(), &plan, options.chunk_bytes).map_err(|fault| pieces.error(*fault))?;
             rows += block.rows;
             columns.learn(&block);
             let must = &columns.columns;

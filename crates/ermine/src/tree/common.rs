@@ -241,17 +241,18 @@ pub fn check_target(model: &str, criterion: Criterion, y: &Target) -> Result<()>
     Ok(())
 }
 
+/// How one tree grows.
+pub struct Growth<'a> {
+    pub criterion: Criterion,
+    pub limits: &'a Limits,
+    pub seed: u64,
+    /// Whether threads share the nodes of this tree, and not whole trees.
+    pub parallel: bool,
+}
+
 /// Grows one tree on the rows that have weight.
-pub fn plant(
-    ctx: &Ctx,
-    columns: &Columns,
-    y: &Target,
-    criterion: Criterion,
-    weights: &[f64],
-    limits: &Limits,
-    seed: u64,
-    parallel: bool,
-) -> Result<GrownTree> {
+pub fn plant(ctx: &Ctx, columns: &Columns, y: &Target, weights: &[f64], growth: &Growth) -> Result<GrownTree> {
+    let &Growth { criterion, limits, seed, parallel } = growth;
     let samples = with_weight(weights);
     let pairs = |y: &dyn Fn(usize) -> f64| -> Vec<[f64; 2]> {
         weights.iter().enumerate().map(|(i, &w)| if w > 0.0 { [w, w * y(i)] } else { [0.0; 2] }).collect()

@@ -72,7 +72,7 @@ impl Pieces {
         &self.buffer[self.start..self.end]
     }
 
-    pub(super) fn error(&self, fault: Box<Fault>) -> Error {
+    pub(super) fn error(&self, fault: Fault) -> Error {
         fault.locate(&self.path, self.rest(), self.line)
     }
 
