@@ -2,10 +2,11 @@
 
 mod command;
 
+use crate::Failure;
 use clap::{ArgMatches, error::ErrorKind};
 use command::{OUTPUTS, command, param_id, params_of};
 use ermine::{
-    Output, Spec, Task, Value, Values,
+    Error, Output, Spec, Task, Value, Values,
     core::param::{Form, Param},
 };
 use ermine_app::{
@@ -40,6 +41,9 @@ pub enum Call {
         model: PathBuf,
         inputs: Inputs,
         outputs: Option<Vec<Output>>,
+        kept: Kept,
+        to: Option<PathBuf>,
+        force: bool,
         threads: Option<usize>,
     },
     Evaluate {
@@ -64,13 +68,15 @@ pub enum Call {
         json: bool,
     },
     Completions(clap_complete::Shell),
+    /// The manual page of this command.
+    Man(Option<String>),
 }
 
 impl Call {
     /// Whether what goes to stdout is for programs.
     pub fn writes_data(&self) -> bool {
         match self {
-            Call::Predict { .. } | Call::Completions(_) => true,
+            Call::Predict { .. } | Call::Completions(_) | Call::Man(_) => true,
             Call::Fit { json, .. }
             | Call::Compare { json, .. }
             | Call::Explain { json, .. }
@@ -80,6 +86,12 @@ impl Call {
             | Call::Inspect { json, .. } => *json,
         }
     }
+}
+
+/// Columns of a table that stand beside the predictions.
+pub enum Kept {
+    Some(Vec<String>),
+    All,
 }
 
 /// What is to be explained.
@@ -130,6 +142,12 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
                 let find = |name: &String| OUTPUTS.iter().find(|(known, _)| known == name).expect("a possible value").1;
                 names.map(find).collect()
             }),
+            kept: match (matches.get_flag("append"), matches.get_many::<String>("keep")) {
+                (true, _) => Kept::All,
+                (false, names) => Kept::Some(names.into_iter().flatten().cloned().collect()),
+            },
+            to: matches.get_one::<PathBuf>("to").cloned(),
+            force: matches.get_flag("force"),
             threads: threads(matches),
         },
         "evaluate" => Call::Evaluate {
@@ -147,6 +165,7 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
         },
         "models" => Call::Models { name: matches.get_one::<String>("NAME").cloned(), json: matches.get_flag("json") },
         "inspect" => Call::Inspect { model: path(matches, "MODEL"), json: matches.get_flag("json") },
+        "man" => Call::Man(matches.get_one::<String>("COMMAND").cloned()),
         "completions" => Call::Completions(*matches.get_one("SHELL").expect("required")),
         other => unreachable!("subcommand {other}"),
     };
@@ -155,6 +174,23 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
 
 pub fn completions(shell: clap_complete::Shell, out: &mut impl Write) {
     clap_complete::generate(shell, &mut command(None), "ermine", out);
+}
+
+/// The manual page of a command, or of the program.
+pub fn man(name: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
+    let mut whole = command(None);
+    whole.build();
+    let page = match name {
+        None => whole,
+        Some(name) => {
+            let known: Vec<String> = whole.get_subcommands().map(|command| command.get_name().to_string()).collect();
+            let found = whole.find_subcommand(name).cloned();
+            let unknown = || Error::Unknown { what: "command", name: name.into(), known };
+            found.ok_or_else(unknown)?.name(format!("ermine-{name}")).display_name(format!("ermine-{name}"))
+        }
+    };
+    clap_mangen::Man::new(page).render(out)?;
+    Ok(())
 }
 
 /// The model that the arguments name, seen before they are parsed: its parameters become flags.

@@ -219,6 +219,11 @@ pub fn stream(
     Ok(total)
 }
 
+/// The names of the columns.
+pub(crate) fn names(path: &Path, options: &ReadOptions) -> Result<Vec<String>> {
+    Ok(Pieces::open(path, options, options.schema.as_ref(), 1 << 20)?.layout.names)
+}
+
 /// The schema that [`read`] would find, the number of rows and a summary of every column, in bounded memory. Goes
 /// through the file once, and once more if the head of the file was misleading.
 pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {

@@ -192,6 +192,15 @@ pub fn stream(
     }
 }
 
+/// The names of the columns of a file.
+pub fn names(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Vec<String>> {
+    let path = path.as_ref();
+    if idx::is_idx(path)? {
+        return Ok(read_one(path, options)?.names().to_vec());
+    }
+    if is_parquet(path)? { Ok(parquet::ParquetFile::open(path, options)?.names()) } else { csv::names(path, options) }
+}
+
 /// The schema that [`read`] would find, and a summary of every column, in bounded memory.
 pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
     let path = path.as_ref();

@@ -29,7 +29,7 @@ pub fn command(model: Option<&str>) -> Command {
         .arg_required_else_help(true)
         .max_term_width(110)
         .subcommands([fit(model), compare(), tune(model), predict(), evaluate(), explain(), summary()])
-        .subcommands([models(), inspect(), completions()])
+        .subcommands([models(), inspect(), completions(), man()])
 }
 
 fn fit(model: Option<&str>) -> Command {
@@ -86,7 +86,10 @@ fn compare() -> Command {
 fn predict() -> Command {
     let command = Command::new("predict")
         .about("Predict the rows of a table, as CSV on stdout")
-        .after_help("Example:\n  ermine predict houses.ermine new.csv > prices.csv")
+        .after_help(
+            "Examples:\n  ermine predict houses.ermine new.csv > prices.csv\n  \
+             ermine predict houses.ermine new.csv --keep id -o prices.csv",
+        )
         .args([model_file(), data()])
         .arg(
             Arg::new("output")
@@ -96,7 +99,26 @@ fn predict() -> Command {
                 .value_parser(PossibleValuesParser::new(OUTPUTS.iter().map(|(name, _)| *name)))
                 .help("What to write [default: the prediction, and probabilities if there are any]"),
         )
-        .arg(threads());
+        .args([
+            Arg::new("keep")
+                .long("keep")
+                .value_name("COLUMN")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .help("Write this column of the table before the predictions; may be repeated"),
+            Arg::new("append")
+                .long("append")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("keep")
+                .help("Write every column of the table before the predictions"),
+            Arg::new("to")
+                .long("to")
+                .short('o')
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write to this file instead of stdout"),
+        ])
+        .args([force(), threads()]);
     reading(command)
 }
 
@@ -176,6 +198,13 @@ fn inspect() -> Command {
         .about("Show what is in a model file")
         .after_help("Example:\n  ermine inspect houses.ermine")
         .args([model_file(), json()])
+}
+
+fn man() -> Command {
+    Command::new("man")
+        .about("Print the manual page of a command, for man -l")
+        .after_help("Examples:\n  ermine man > ermine.1\n  ermine man fit | man -l -")
+        .arg(Arg::new("COMMAND").help("The command [default: ermine itself]"))
 }
 
 fn completions() -> Command {
