@@ -2,13 +2,18 @@
 
 mod command;
 
+use crate::Failure;
 use clap::{ArgMatches, error::ErrorKind};
 use command::{OUTPUTS, command, param_id, params_of};
 use ermine::{
-    Output, Spec, Task, Value, Values,
+    Error, Output, Spec, Task, Value, Values,
     core::param::{Form, Param},
 };
-use ermine_app::{Effort, Job, read::ReadOptions, table::Kind};
+use ermine_app::{
+    Effort, Job,
+    read::{Format, ReadOptions},
+    table::{DateFormat, Kind},
+};
 use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf, time::Duration};
 
 pub enum Call {
@@ -36,6 +41,9 @@ pub enum Call {
         model: PathBuf,
         inputs: Inputs,
         outputs: Option<Vec<Output>>,
+        kept: Kept,
+        to: Option<PathBuf>,
+        force: bool,
         threads: Option<usize>,
     },
     Evaluate {
@@ -60,13 +68,15 @@ pub enum Call {
         json: bool,
     },
     Completions(clap_complete::Shell),
+    /// The manual page of this command.
+    Man(Option<String>),
 }
 
 impl Call {
     /// Whether what goes to stdout is for programs.
     pub fn writes_data(&self) -> bool {
         match self {
-            Call::Predict { .. } | Call::Completions(_) => true,
+            Call::Predict { .. } | Call::Completions(_) | Call::Man(_) => true,
             Call::Fit { json, .. }
             | Call::Compare { json, .. }
             | Call::Explain { json, .. }
@@ -76,6 +86,12 @@ impl Call {
             | Call::Inspect { json, .. } => *json,
         }
     }
+}
+
+/// Columns of a table that stand beside the predictions.
+pub enum Kept {
+    Some(Vec<String>),
+    All,
 }
 
 /// What is to be explained.
@@ -126,6 +142,12 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
                 let find = |name: &String| OUTPUTS.iter().find(|(known, _)| known == name).expect("a possible value").1;
                 names.map(find).collect()
             }),
+            kept: match (matches.get_flag("append"), matches.get_many::<String>("keep")) {
+                (true, _) => Kept::All,
+                (false, names) => Kept::Some(names.into_iter().flatten().cloned().collect()),
+            },
+            to: matches.get_one::<PathBuf>("to").cloned(),
+            force: matches.get_flag("force"),
             threads: threads(matches),
         },
         "evaluate" => Call::Evaluate {
@@ -143,6 +165,7 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
         },
         "models" => Call::Models { name: matches.get_one::<String>("NAME").cloned(), json: matches.get_flag("json") },
         "inspect" => Call::Inspect { model: path(matches, "MODEL"), json: matches.get_flag("json") },
+        "man" => Call::Man(matches.get_one::<String>("COMMAND").cloned()),
         "completions" => Call::Completions(*matches.get_one("SHELL").expect("required")),
         other => unreachable!("subcommand {other}"),
     };
@@ -151,6 +174,23 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
 
 pub fn completions(shell: clap_complete::Shell, out: &mut impl Write) {
     clap_complete::generate(shell, &mut command(None), "ermine", out);
+}
+
+/// The manual page of a command, or of the program.
+pub fn man(name: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
+    let mut whole = command(None);
+    whole.build();
+    let page = match name {
+        None => whole,
+        Some(name) => {
+            let known: Vec<String> = whole.get_subcommands().map(|command| command.get_name().to_string()).collect();
+            let found = whole.find_subcommand(name).cloned();
+            let unknown = || Error::Unknown { what: "command", name: name.into(), known };
+            found.ok_or_else(unknown)?.name(format!("ermine-{name}")).display_name(format!("ermine-{name}"))
+        }
+    };
+    clap_mangen::Man::new(page).render(out)?;
+    Ok(())
 }
 
 /// The model that the arguments name, seen before they are parsed: its parameters become flags.
@@ -283,10 +323,33 @@ fn reading(matches: &ArgMatches) -> Result<ReadOptions, String> {
     let delimiter = match matches.get_one::<String>("delimiter").map(String::as_str) {
         None => None,
         Some("\\t" | "tab") => Some(b'\t'),
+        Some(" " | "space" | "blanks" | "fixed") => None,
         Some(text) if text.len() == 1 => Some(text.as_bytes()[0]),
-        Some(text) => return Err(format!("--delimiter takes one character (or tab), not '{text}'")),
+        Some(text) => return Err(format!("--delimiter takes one character, tab, space or fixed, not '{text}'")),
     };
+    let format = match matches.get_one::<String>("delimiter").map(String::as_str) {
+        Some(" " | "space" | "blanks") => Some(Format::Blanks),
+        Some("fixed") => Some(Format::Fixed),
+        _ => matches
+            .get_one::<String>("format")
+            .and_then(|wanted| Format::ALL.into_iter().find(|(name, _)| name == wanted).map(|(_, format)| format)),
+    };
+    let (mut date_format, mut date_formats) = (None, BTreeMap::new());
+    for text in matches.get_many::<String>("date-format").into_iter().flatten() {
+        let parse = |text: &str| DateFormat::parse(text).map_err(|error| error.to_string());
+        match text.rsplit_once('=') {
+            Some((column, format)) => drop(date_formats.insert(column.to_string(), parse(format)?)),
+            None => date_format = Some(parse(text)?),
+        }
+    }
     Ok(ReadOptions {
+        format,
+        encoding: matches.get_one::<String>("encoding").cloned(),
+        sheet: matches.get_one::<String>("sheet").cloned(),
+        levels: matches.get_many::<String>("not-na").into_iter().flatten().cloned().collect(),
+        decimal_comma: matches.get_one::<String>("decimal").map(|mark| mark == "comma"),
+        date_format,
+        date_formats,
         delimiter,
         header: matches.get_flag("no-header").then_some(false),
         na: matches.get_many::<String>("na").into_iter().flatten().cloned().collect(),

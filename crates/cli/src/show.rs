@@ -30,6 +30,9 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
         let columns = data.columns.iter().filter(|column| column.missing > 0).count();
         writeln!(out, "        {} missing values in {columns} columns", thousands(missing))?;
     }
+    for assumed in &data.assumed {
+        writeln!(out, "        {FAINT}{assumed}{FAINT:#}")?;
+    }
     // Many columns for one reason, as the borders of images, are one line.
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for dropped in &data.dropped {

@@ -57,6 +57,8 @@ pub struct Plan {
     pub summary: Vec<Summary>,
     pub dropped: Vec<Dropped>,
     pub notes: Vec<String>,
+    /// What was taken for granted when the file was read.
+    pub assumed: Vec<String>,
     /// All columns are measured in one unit, as pixels are: each by itself must not be brought to unit spread.
     pub one_unit: bool,
     pub read: ReadOptions,
@@ -115,6 +117,7 @@ impl Plan {
             summary: opened.summary.clone(),
             dropped,
             notes,
+            assumed: opened.assumed.clone(),
             one_unit: idx::is_idx(&job.files()?[0])?,
             read: job.read.clone(),
         })
@@ -211,7 +214,8 @@ fn target(
         let problem = format!("the target '{name}' has more than 1,000 different values: too many for classes");
         return Err(Error::Data(problem).hint("--task regression predicts it as a number"));
     }
-    Ok(Some(TargetColumn { name: name.clone(), kind: opened.schema.field(name)?.kind, classes }))
+    let field = opened.schema.field(name)?;
+    Ok(Some(TargetColumn { name: name.clone(), kind: field.kind, classes, form: field.form }))
 }
 
 /// The columns that can be learnt from, and those left out with the reason. Text needs the whole table in this process.

@@ -9,6 +9,7 @@ use crate::{
     plan::{Plan, Supervised},
     run::Job,
     store::{Fitted, Header},
+    table::{Schema, Summary},
 };
 use ermine::{Numbers, Result, Value};
 use std::collections::BTreeMap;
@@ -59,6 +60,7 @@ impl Report {
         let header = Header {
             model: entry.name.into(),
             params: all.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            ranges: ranges(&plan.raw, &plan.summary),
             schema: plan.raw,
             made: plan.derived,
             target: plan.target.clone(),
@@ -87,6 +89,7 @@ impl Report {
                 },
                 rows: sizes.total,
                 rows_used: sizes.used,
+                assumed: plan.assumed,
                 columns: plan.summary,
                 features: fitted.header.schema.columns.len(),
                 prepared: fitted.model.cols(),
@@ -123,6 +126,13 @@ impl Report {
         };
         Ok((fitted, report))
     }
+}
+
+/// Where the values of the columns lie that a model is fitted on.
+fn ranges(columns: &Schema, summary: &[Summary]) -> BTreeMap<String, (f64, f64)> {
+    let known = |summary: &&Summary| columns.columns.iter().any(|field| field.name == summary.name);
+    let range = |summary: &Summary| Some((summary.name.clone(), (summary.min?, summary.max?)));
+    summary.iter().filter(known).filter_map(range).collect()
 }
 
 fn first_few(list: &[String]) -> String {

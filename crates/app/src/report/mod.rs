@@ -61,6 +61,8 @@ pub struct DataReport {
     pub path: String,
     pub rows: usize,
     pub rows_used: usize,
+    /// What was taken for granted when the file was read.
+    pub assumed: Vec<String>,
     pub columns: Vec<Summary>,
     pub features: usize,
     /// Columns that the model sees after preparation.

@@ -5,7 +5,7 @@ use ermine::{
     Output, Spec,
     core::param::{Form, Param, describe},
 };
-use ermine_app::Effort;
+use ermine_app::{Effort, read::Format};
 use std::path::PathBuf;
 
 pub const OUTPUTS: &[(&str, Output)] = &[
@@ -29,7 +29,7 @@ pub fn command(model: Option<&str>) -> Command {
         .arg_required_else_help(true)
         .max_term_width(110)
         .subcommands([fit(model), compare(), tune(model), predict(), evaluate(), explain(), summary()])
-        .subcommands([models(), inspect(), completions()])
+        .subcommands([models(), inspect(), completions(), man()])
 }
 
 fn fit(model: Option<&str>) -> Command {
@@ -86,7 +86,10 @@ fn compare() -> Command {
 fn predict() -> Command {
     let command = Command::new("predict")
         .about("Predict the rows of a table, as CSV on stdout")
-        .after_help("Example:\n  ermine predict houses.ermine new.csv > prices.csv")
+        .after_help(
+            "Examples:\n  ermine predict houses.ermine new.csv > prices.csv\n  \
+             ermine predict houses.ermine new.csv --keep id -o prices.csv",
+        )
         .args([model_file(), data()])
         .arg(
             Arg::new("output")
@@ -96,7 +99,26 @@ fn predict() -> Command {
                 .value_parser(PossibleValuesParser::new(OUTPUTS.iter().map(|(name, _)| *name)))
                 .help("What to write [default: the prediction, and probabilities if there are any]"),
         )
-        .arg(threads());
+        .args([
+            Arg::new("keep")
+                .long("keep")
+                .value_name("COLUMN")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .help("Write this column of the table before the predictions; may be repeated"),
+            Arg::new("append")
+                .long("append")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("keep")
+                .help("Write every column of the table before the predictions"),
+            Arg::new("to")
+                .long("to")
+                .short('o')
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write to this file instead of stdout"),
+        ])
+        .args([force(), threads()]);
     reading(command)
 }
 
@@ -178,6 +200,13 @@ fn inspect() -> Command {
         .args([model_file(), json()])
 }
 
+fn man() -> Command {
+    Command::new("man")
+        .about("Print the manual page of a command, for man -l")
+        .after_help("Examples:\n  ermine man > ermine.1\n  ermine man fit | man -l -")
+        .arg(Arg::new("COMMAND").help("The command [default: ermine itself]"))
+}
+
 fn completions() -> Command {
     Command::new("completions")
         .about("Print completions for a shell")
@@ -185,16 +214,17 @@ fn completions() -> Command {
 }
 
 fn data() -> Arg {
-    Arg::new("DATA")
-        .required(true)
-        .value_parser(value_parser!(PathBuf))
-        .help("CSV, IDX (also .gz) or Parquet file; - is standard input")
+    Arg::new("DATA").required(true).value_parser(value_parser!(PathBuf)).help(
+        "Table: CSV, JSON lines, LIBSVM, columns between blanks, xlsx, ods, Arrow, Parquet or IDX; text also packed; \
+             - is standard input",
+    )
 }
 
 fn table() -> Arg {
     data().num_args(1..).help(
-            "CSV, IDX (also .gz) or Parquet file; several files, or a pattern such as 'part-*.csv', are one table; - is standard input",
-        )
+        "Table: CSV, JSON lines, LIBSVM, columns between blanks, xlsx, ods, Arrow, Parquet or IDX; text also packed; \
+             several files, or a pattern such as 'part-*.csv', are one table; - is standard input",
+    )
 }
 
 fn model_file() -> Arg {
@@ -257,13 +287,40 @@ fn model_name() -> Arg {
 /// How a file is read.
 fn reading(command: Command) -> Command {
     command.next_help_heading("Reading").args([
-        Arg::new("delimiter").long("delimiter").value_name("CHAR").help("Column separator [default: detected]"),
+        Arg::new("delimiter")
+            .long("delimiter")
+            .value_name("CHAR")
+            .help("Column separator: a character, tab, space (any number of blanks) or fixed [default: detected]"),
         Arg::new("no-header").long("no-header").action(ArgAction::SetTrue).help("The first line is data"),
         Arg::new("na")
             .long("na")
             .value_name("TEXT")
             .action(ArgAction::Append)
             .help("Treat this text as missing; may be repeated"),
+        Arg::new("not-na")
+            .long("not-na")
+            .value_name("TEXT")
+            .action(ArgAction::Append)
+            .help("Do not treat this text as missing, such as None where it is a level; may be repeated"),
+        Arg::new("format")
+            .long("format")
+            .value_name("NAME")
+            .value_parser(PossibleValuesParser::new(Format::ALL.map(|(name, _)| name)))
+            .help("What kind of file it is [default: detected]"),
+        Arg::new("encoding")
+            .long("encoding")
+            .value_name("NAME")
+            .help("Encoding of a text, such as latin-1, cp1252 or utf-16 [default: UTF-8, or detected]"),
+        Arg::new("sheet").long("sheet").value_name("NAME").help("Sheet of a workbook [default: the first with rows]"),
+        Arg::new("decimal")
+            .long("decimal")
+            .value_name("MARK")
+            .value_parser(["comma", "point"])
+            .help("What decimals come after [default: decided by the column]"),
+        Arg::new("date-format").long("date-format").value_name("[COLUMN=]FORMAT").action(ArgAction::Append).help(
+            "How dates are written: d/m/y, m/d/y, y/m/d, y-m, 'd month y', yyyymmdd, epoch, epoch_ms \
+             [default: decided by the column]",
+        ),
         Arg::new("labels")
             .long("labels")
             .value_name("FILE")
