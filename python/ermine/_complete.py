@@ -439,8 +439,9 @@ def _target_encoder(self, X, y, weights, rows):
 
         self.encodings_ = _encodings(self)
         self.target_type_ = type_of_target(y) if self.target_type == "auto" else self.target_type
-        if self.target_type_ != "continuous":
-            self.classes_ = np.unique(y)
+        self.classes_ = np.unique(y) if self.target_type_ != "continuous" else None
+        if self.target_type_ != "multiclass":
+            self.target_mean_ = self.target_mean_[0]
 
 
 def _boosting(self, X, y, weights, rows):
