@@ -33,6 +33,7 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
     check_is_fitted,
+    check_non_negative,
     column_or_1d,
     validate_data,
 )
@@ -167,11 +168,14 @@ class Estimator:
         if sample_weight is not None and not self._peer_weighs(method):
             raise ValueError(why)  # weights are the engine's alone
         going_on = method == "partial_fit" or getattr(self, "warm_start", False)
+        kept = dict(vars(self))
         before = self._leave_engine() if going_on else self._forget()
         self._in_peer = True
         try:
             found = self._call_peer(method, X, y, sample_weight, more)
         except Exception as error:
+            if not going_on:
+                self._take_back(self._after_failure(kept, before))
             # The engine names the row, the column or the rule.
             if refused is not None and len(error.args) == 1 and isinstance(error.args[0], str):
                 error.args = (f"{error.args[0]}\n{refused}",)
@@ -201,8 +205,16 @@ class Estimator:
             self.__dict__.pop(name, None)
         return set(vars(self))
 
+    def _after_failure(self, kept, before):
+        """What is left when scikit-learn's fit fails: an earlier fit, with what was written over it."""
+        written = {name: value for name, value in vars(self).items() if name not in before}
+        state = {**kept, **written, "_set_by_fit": kept.get("_set_by_fit", set()) | set(written)}
+        if set(written) - {"_in_peer", "n_features_in_", "feature_names_in_"}:
+            state.pop("_model", None)
+        return state
+
     def _take_back(self, kept):
-        """Leaves nothing of a fit that the engine has begun and not ended."""
+        """Leaves nothing of a fit that was begun and not ended."""
         self.__dict__.clear()
         self.__dict__.update(kept)
 
@@ -232,6 +244,8 @@ class Estimator:
             raise Elsewhere("the legacy attributes hold the coefficients of every fold")
         if name == "HuberRegressor" and not self.fit_intercept:
             raise Elsewhere("fit_intercept=False, where the engine can stop at the start")
+        if "force_alpha" in self._forms and not self.force_alpha and np.min(self.alpha) < 1e-10:
+            raise Elsewhere("alpha below 1e-10 without force_alpha")
         if name == "NuSVC" and self.class_weight is not None:
             raise Elsewhere("class_weight, which libsvm's nu machines take otherwise")
         if name in ("SelectFromModel", "RFE"):
@@ -243,6 +257,7 @@ class Estimator:
         if "bootstrap" in self._forms and not self.bootstrap and getattr(self, "max_samples", None) is not None:
             raise Elsewhere("max_samples without bootstrap")
         if "Voting" in name or "Stacking" in name:
+            self._validate_estimators()
             # Here a member is fitted as it is; bagging and boosting draw a seed for each.
             members = [*_members(self.estimators), *_members(getattr(self, "final_estimator", None))]
             if any(member._info["random"] and isinstance(member.random_state, (numbers.Integral, np.random.RandomState)) for member in members):
@@ -272,6 +287,8 @@ class Estimator:
         self._check_rows(X)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
+        if self._name == "DBSCAN" and weights is not None and weights.min() <= 0:
+            raise Elsewhere("weights of 0 or less")
         params.update(override or {})
         if self._name == "IncrementalPCA":
             params |= self._components(X, previous, in_parts=override is not None)
@@ -405,7 +422,7 @@ class Estimator:
             and X.flags.c_contiguous
             and X.ndim == 2
             and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
+            and X.shape[1] == getattr(self, "n_features_in_", None)
             and not hasattr(self, "feature_names_in_")
         ):
             return X
@@ -516,6 +533,8 @@ class Estimator:
         try:
             if first and hasattr(self, "n_features_in_"):
                 raise Elsewhere("the steps before were scikit-learn's")
+            if self._name == "IncrementalPCA" and sp.issparse(X):
+                raise Elsewhere("sparse rows in parts")
             if isinstance(self, Classifier) and self._peer is not None:
                 classes = self._classes_of_step(first, classes)
             self._check_form()
@@ -587,6 +606,8 @@ class Estimator:
             # scikit-learn's words, if it refuses too; then where it is.
             try:
                 check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0)
+                if self._peer is not None and self._info["non_negative"]:
+                    check_non_negative(rows, f"{type(self).__name__} (input X)")
             except ValueError as theirs:
                 raise ValueError(f"{theirs}\n{error}") from None
             raise
@@ -600,10 +621,10 @@ class Estimator:
         if made is not None and (value := made(self)) is not None:
             self.__dict__[name] = value
             return value
-        # A property that could not answer has said why, and Python asks here afterwards.
-        asked = getattr(type(self), name, None)
-        if isinstance(asked, property):
-            return asked.fget(self)
+        # A property or a method that is not there has said why, and Python asks here afterwards.
+        asked = next((vars(cls)[name] for cls in type(self).__mro__ if name in vars(cls)), None)
+        if hasattr(type(asked), "__get__") and (self._peer is None or hasattr(self._peer, name)):
+            return asked.__get__(self, type(self))
         above = getattr(super(), "__getattr__", None)
         if above is not None:
             return above(name)
@@ -657,7 +678,10 @@ def engine_method(output):
         def there(self):
             if ours(self):
                 return self._has_output(output)
-            getattr(super(Estimator, self), name)
+            try:
+                getattr(super(Estimator, self), name)
+            except AttributeError as error:
+                raise (error.__cause__ or error) from None
             return True
 
         @functools.wraps(function)
@@ -820,6 +844,8 @@ class Classifier(Estimator):
     @engine_method("Probability")
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`."""
+        if hasattr(self._peer, "_joint_log_likelihood") or "DiscriminantAnalysis" in self._name:
+            return super().predict_log_proba(X)  # which takes no logarithm of a probability that is 0 after rounding
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -1030,7 +1056,7 @@ class Transforms(TransformerMixin):
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        if sp.issparse(X) and self._name in _SPARSE_OUT:
+        if sp.issparse(X) and self._name in _SPARSE_OUT or getattr(self, "solver", None) == "lsqr":
             return super().transform(X)
         found = self._transformed(_rows(self._validated(X, reset=False)))
         return found.astype(np.float32) if self._is_halved(X) else found
