@@ -157,7 +157,7 @@
     const made = table(head, rows);
     made.querySelectorAll("th").forEach((cell, i) => { if (i > 2) cell.classList.add("wide"); });
     section("Models compared", el("div", { class: "card" }, made,
-      el("p", { class: "soft small" }, `${C.folds}-fold cross-validation on ${whole(C.rows)} rows; the preparation is learned inside each fold. ${C.searched ? C.searched + " of the candidates come from a parameter search, whose best score is slightly optimistic; the test score is not. " : ""}“Tied” means that the difference on the same folds is within its standard error.`),
+      el("p", { class: "soft small" }, `${C.repeats > 1 ? C.repeats + " x " : ""}${C.folds}-fold cross-validation on ${whole(C.rows)} rows; the preparation is learned inside each fold. ${C.searched ? C.searched + " of the candidates come from a parameter search, whose best score is slightly optimistic; the test score is not. " : ""}“Tied” means that the difference on the same folds is within its standard error.`),
       failed.length ? el("p", { class: "soft small" }, "Without a score: " + failed.join("; ")) : null,
       C.left_out.length ? el("details", { class: "soft small" }, el("summary", {}, `${C.left_out.length} models were not tried`), el("ul", {}, C.left_out.map(([name, why]) => el("li", {}, `${name}: ${why}`)))) : null));
   }
