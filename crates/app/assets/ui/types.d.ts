@@ -15,7 +15,8 @@ export interface Standing {
 }
 
 export interface Comparison {
-  metric: string; greater_is_better: boolean; folds: number; rows: number; standings: Standing[];
+  metric: string; greater_is_better: boolean; folds: number; repeats: number; rows: number;
+  standings: Standing[];
   left_out: [model: string, why: string][]; searched: number; cuts: string[];
 }
 

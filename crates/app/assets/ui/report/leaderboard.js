@@ -33,9 +33,10 @@ export function leaderboard(report) {
     ? `${comparison.searched} of the candidates come from a parameter search, whose best score is slightly optimistic; `
       + "the test score is not. "
     : "";
+  const times = comparison.repeats > 1 ? `${comparison.repeats} × ` : "";
   return el("div", { class: "card" }, table(columns, rows),
-    remark(`${comparison.folds}-fold cross-validation on ${whole(comparison.rows)} rows; the preparation is learned `
-      + `inside each fold. ${searched}“Tied” means that the difference on the same folds is within its error.`),
+    remark(`${times}${comparison.folds}-fold cross-validation on ${whole(comparison.rows)} rows; the preparation is `
+      + `learned inside each fold. ${searched}“Tied” means that the difference on the same folds is within its error.`),
     failed.length ? remark(`Without a score: ${failed.join("; ")}`) : null,
     comparison.left_out.length
       ? el("details", { class: "soft small" }, el("summary", {}, `${comparison.left_out.length} models were not tried`),
