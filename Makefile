@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
+.PHONY: docs test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
 
 test: setup lint test-rust test-python
 
@@ -68,6 +68,15 @@ fuzz:
 # Classes, stubs, submodules and reference pages, from the list of models.
 generate: python
 	$(BIN)/python python/generate.py
+
+# The documentation as a site in target/site; broken links fail.
+docs: target/docs-venv/ready
+	target/docs-venv/bin/mkdocs build --quiet
+
+target/docs-venv/ready:
+	$(PYTHON) -m venv target/docs-venv
+	target/docs-venv/bin/pip install --quiet mkdocs-material
+	touch $@
 
 # Beside the peers, at equal objective or score.
 bench:
