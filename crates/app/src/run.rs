@@ -130,6 +130,9 @@ impl Job {
         let choice = match &self.model {
             _ if compared => {
                 notes.extend(inspect::balance(rows.labels()));
+                if self.metric.is_none() && inspect::imbalanced(train.labels()).is_some() {
+                    notes.push("models were compared by log loss; --metric accuracy compares them by accuracy".into());
+                }
                 notes.extend(inspect::duplicates(&rows.hashes(ctx)?, &split));
                 let models = if self.tune { self.model.as_slice() } else { &self.models };
                 Choice::best(self.compare_on(train, &plan, models, begin, ctx)?, plan.task)?
@@ -214,7 +217,7 @@ impl Job {
         let contest = Contest {
             task: plan.task,
             models,
-            metric: self.judged_by(plan.task)?,
+            metric: self.compared_by(plan.task, rows.labels())?,
             folds: self.folds,
             seed: self.seed,
             draws: self.draws.unwrap_or(self.effort.draws()),
@@ -353,6 +356,14 @@ impl Job {
             return Err(Error::Unsupported(problem));
         }
         Ok(metric)
+    }
+
+    /// Accuracy hardly tells models apart where one class outnumbers the others: log loss does.
+    fn compared_by(&self, task: Task, labels: &Labels) -> Result<&'static Metric> {
+        match self.metric.is_none() && inspect::imbalanced(labels).is_some() {
+            true => metrics::metric("neg_log_loss"),
+            false => self.judged_by(task),
+        }
     }
 
     /// Whether a model has to be found, and not only fitted.

@@ -156,6 +156,9 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     }
     mark(&mut standings, last.each);
     let mut leader = prefer_simple(&mut standings, contest.metric);
+    if contest.models.is_empty() {
+        course.say_probabilities(&last, &mut standings, ctx)?;
+    }
     let mut out = out;
     out.sort_by(|a, b| b.rows.cmp(&a.rows).then(better(contest.metric, a, b)));
     if let Some(place) = overtaking(&standings, &out, contest.metric, last.each) {
@@ -453,6 +456,28 @@ impl Course<'_> {
         for scored in self.evaluate("blending", std::slice::from_ref(&blend), last, ctx)? {
             let standing = Standing::new(&blend, rows, false)?.scored(scored, last.each);
             standings.extend(Some(standing).filter(|standing| standing.mean.is_some()));
+        }
+        Ok(())
+    }
+
+    /// A chosen classifier says how sure it is. One that has margins only gives its place to a tied one that has probabilities, or
+    /// gets its margins calibrated: a logistic regression on margins of rows that it did not learn from (Platt 1999).
+    fn say_probabilities(&mut self, last: &Rung, standings: &mut Vec<Standing>, ctx: &Ctx) -> Result<()> {
+        let Some(first) = standings.first().filter(|first| !first.can_vote()) else { return Ok(()) };
+        let tied = standings.iter().position(|other| other.as_good && other.can_vote());
+        if let Some(place) = tied {
+            standings[..=place].rotate_right(1);
+            return Ok(());
+        }
+        let mut calibrated = Spec::new("StackingClassifier");
+        let member = Value::Model(Box::new(first.spec.clone()));
+        calibrated.params.insert("estimators".into(), Value::List(vec![member]));
+        self.spent += self.cost(&calibrated, last.rows.len(), last.folds.len())?;
+        for scored in self.evaluate("calibrating", std::slice::from_ref(&calibrated), last, ctx)? {
+            let standing = Standing::new(&calibrated, last.rows.len(), false)?.scored(scored, last.each);
+            if standing.mean.is_some() {
+                standings.insert(0, Standing { as_good: true, ..standing });
+            }
         }
         Ok(())
     }

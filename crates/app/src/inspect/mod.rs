@@ -230,6 +230,16 @@ fn parts_of_sum(
     Ok(if parts.len() >= 2 && adds_up { parts.into_iter().map(|j| names[j].to_string()).collect() } else { Vec::new() })
 }
 
+/// The class that outnumbers the others, and its share of the rows.
+pub fn imbalanced(labels: &Labels) -> Option<(&str, f64)> {
+    let Some(Encoded::Class { codes, names }) = &labels.target else { return None };
+    let mut counts = vec![0usize; names.len()];
+    codes.iter().for_each(|&code| counts[code as usize] += 1);
+    let most = (0..names.len()).max_by_key(|&class| counts[class])?;
+    let share = counts[most] as f64 / codes.len() as f64;
+    (share > 0.8).then_some((names[most].as_str(), share))
+}
+
 /// Classes that are rare, and one that outnumbers the others.
 pub fn balance(labels: &Labels) -> Vec<String> {
     let mut worries = Vec::new();
@@ -245,14 +255,11 @@ pub fn balance(labels: &Labels) -> Vec<String> {
         let few = few[..few.len().min(5)].join(", ");
         worries.push(format!("classes with very few rows: {few}{more}; their scores are unreliable"));
     }
-    if let Some(most) = (0..names.len()).max_by_key(|&class| counts[class])
-        && counts[most] * 10 > codes.len() * 8
-    {
-        let share = 100.0 * counts[most] as f64 / codes.len() as f64;
+    if let Some((most, share)) = imbalanced(labels) {
         worries.push(format!(
-            "imbalanced classes: {share:.0} % of the rows are {}, so always predicting it has that accuracy; look at \
+            "imbalanced classes: {:.0} % of the rows are {most}, so always predicting it has that accuracy; look at \
              balanced accuracy and ROC AUC",
-            names[most]
+            100.0 * share
         ));
     }
     worries

@@ -184,7 +184,7 @@ impl Layers<'_> {
         let mut columns: Vec<Vec<f64>> = Vec::new();
         for (m, spec) in specs.iter().enumerate() {
             let member = Member::fit(name, spec, task, &whole.data(&batch.y)?, &ctx.child("member", m as u64))?;
-            let width = width(classes);
+            let width = member_width(&member, classes);
             let mut held_out = vec![0.0; n * width];
             for f in 0..folds {
                 ctx.check()?;
@@ -234,10 +234,26 @@ fn width(classes: usize) -> usize {
     if classes <= 2 { 1 } else { classes }
 }
 
-/// Predicted numbers, or probabilities; of two classes the second says it all.
+/// Numbers of a fitted member: one without probabilities gives its margins.
+fn member_width(member: &Member, classes: usize) -> usize {
+    match margins(member) {
+        Some(margins) if classes > 0 => margins,
+        _ => width(classes),
+    }
+}
+
+/// How many margins a member without probabilities has.
+fn margins(member: &Member) -> Option<usize> {
+    let outputs = member.model.outputs();
+    let decision = outputs.iter().find(|(output, _)| *output == Output::Decision);
+    decision.filter(|_| !member.has(Output::Probability)).map(|(_, width)| *width)
+}
+
+/// Predicted numbers, probabilities, or margins where there are none; of two classes the second says it all.
 fn features(member: &Member, x: &X, classes: usize) -> Result<Vec<f64>> {
     match classes {
         0 => member.predict(x, Output::Value),
+        _ if margins(member).is_some() => member.predict(x, Output::Decision),
         2 => Ok(member.shares(x, 2)?.chunks_exact(2).map(|row| row[1]).collect()),
         k => member.shares(x, k),
     }
@@ -298,7 +314,7 @@ impl Model for StackingModel {
             return Err(Error::Data("the stored stacking is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))?;
-        let own = self.members.len() * width(self.classes);
+        let own: usize = self.members.iter().map(|member| member_width(member, self.classes)).sum();
         self.last.check(own + if self.passthrough { self.cols } else { 0 }, self.classes)
     }
 }
