@@ -240,6 +240,7 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     };
     job.seed = *matches.get_one("seed").expect("it has a default");
     job.test = *matches.get_one("test").expect("it has a default");
+    job.no_scale = matches.get_flag("no-scale");
     job.folds = *matches.get_one("folds").expect("it has a default");
     if let Some(size) = text("memory") {
         job.limits.memory = bytes(&size).ok_or_else(|| format!("--memory takes a size such as 800MB, not '{size}'"))?;

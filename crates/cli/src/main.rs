@@ -4,6 +4,7 @@
 mod args;
 mod board;
 mod explain;
+mod groups;
 mod show;
 mod terminal;
 mod workers;

@@ -382,7 +382,11 @@ fn data_flags(command: Command) -> Command {
                 .value_name("COLUMN=KIND")
                 .action(ArgAction::Append)
                 .help("Read a column as number, boolean, category, text, date or datetime"),
-            Arg::new("test")
+            Arg::new("no-scale")
+            .long("no-scale")
+            .action(ArgAction::SetTrue)
+            .help("Leave columns in their units, also for models that want them alike"),
+        Arg::new("test")
                 .long("test")
                 .value_name("SHARE")
                 .value_parser(value_parser!(f64))
