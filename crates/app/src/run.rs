@@ -228,6 +228,13 @@ impl Job {
         Ok((Choice::of(&spec, choice.reason)?, curve))
     }
 
+    /// The rows without anything to be predicted.
+    pub(crate) fn rows_to_look_at(&self, ctx: &Ctx) -> Result<(Plan, RowSet, Vec<String>)> {
+        let Prepared { plan, rows, notes, .. } = self.prepare(ctx)?;
+        let notes = plan.assumed.iter().cloned().chain(notes).collect();
+        Ok((plan, rows, notes))
+    }
+
     /// Compares models on these rows, or on a sample of them that everyone can hold.
     fn compare_on(&self, rows: &RowSet, plan: &Plan, models: &[Spec], begin: Instant, ctx: &Ctx) -> Result<Comparison> {
         let most = self.effort.rows().min(rows.most_gathered());

@@ -6,7 +6,7 @@ use crate::{
 };
 use ermine_app::{
     Report,
-    explain::Group,
+    explain::{Group, Oddity, OutlierMethod, Outliers},
     table::{Kind, date_text, datetime_text},
 };
 use std::io::{self, Write};
@@ -124,4 +124,22 @@ pub fn components(out: &mut impl Write, report: &Report) -> io::Result<()> {
         writeln!(out, "        {FAINT}and {} more{FAINT:#}", report.components.len() - 10)?;
     }
     Ok(())
+}
+
+/// The rows that are farthest from the others.
+pub fn outliers(out: &mut impl Write, found: &Outliers) -> io::Result<()> {
+    let by = match found.method {
+        OutlierMethod::Neighbours => "distance to the tenth nearest row, columns of deviation 1",
+        OutlierMethod::Mahalanobis => "distance from the mean in deviations along the principal axes",
+    };
+    writeln!(out, "{HEADING}data{HEADING:#}    {} rows, {} columns", thousands(found.rows), found.columns)?;
+    crate::show::notes(out, &found.notes)?;
+    writeln!(out, "{HEADING}score{HEADING:#}   {by}; half of the rows are below {}", number(found.median))?;
+    writeln!(out, "{HEADING}rows{HEADING:#}    {FAINT}{:>8}  {:>10}  odd in{FAINT:#}", "row", "score")?;
+    for outlier in found.top.iter().take(10) {
+        let odd = |odd: &Oddity| format!("{} {} ({})", name(&odd.column), name(&odd.value), odd.typical);
+        let odd: Vec<String> = outlier.odd.iter().map(odd).collect();
+        writeln!(out, "        {:>8}  {:>10}  {}", thousands(outlier.row), number(outlier.score), odd.join(", "))?;
+    }
+    writeln!(out, "        {FAINT}-o FILE writes the score of every row{FAINT:#}")
 }

@@ -2,8 +2,10 @@
 //! more rows would help, and why it says what it says of one row.
 
 mod groups;
+mod outliers;
 
 pub use groups::{Group, Middle, Telling, groups};
+pub use outliers::{Oddity, Outlier, OutlierMethod, Outliers};
 
 use crate::{
     choose::clusters::ClusterCurve,
