@@ -277,20 +277,48 @@
   if (R.drivers.length) {
     const top = R.drivers.slice(0, 20).reverse();
     const many = top[0].weights.length > 1;
-    const made = chart("Coefficients, the largest first", "Of standardised columns, for models that need scaling.", () => base((axis) => ({
+    const scaled = top[0].standardised.length > 0;
+    const sized = (driver) => scaled ? driver.standardised : driver.weights;
+    const made = chart("Coefficients, the largest first", scaled ? "For a change of one standard deviation, so that columns can be compared." : "In the units of the file.", () => base((axis) => ({
       legend: many ? base(() => ({})).legend : { show: false },
       grid: { left: 8, right: 24, top: many ? 30 : 8, bottom: 8, containLabel: true },
       tooltip: tooltip("axis", null, { axisPointer: { type: "shadow" } }),
       xAxis: axis({ type: "value" }), yAxis: axis({ type: "category", data: top.map((driver) => driver.name), axisLabel: { color: css("--ink"), fontSize: 11, width: narrow() ? 110 : 180, overflow: "truncate" }, splitLine: { show: false } }),
-      series: top[0].weights.slice(0, 6).map((_, c) => ({ type: "bar", name: many ? (R.classes[c] || String(c)) : "coefficient", data: top.map((driver) => driver.weights[c]), barMaxWidth: 14 })),
+      series: top[0].weights.slice(0, 6).map((_, c) => ({ type: "bar", name: many ? (R.classes[c] || String(c)) : "coefficient", data: top.map((driver) => sized(driver)[c]), barMaxWidth: 14 })),
     })));
     made.querySelector(".chart").style.height = Math.max(160, 40 + (many ? 12 * Math.min(6, top[0].weights.length) + 14 : 24) * top.length) + "px";
     root.append(el("div", { style: "height: 14px" }), made);
+    const named = many ? top[0].weights.slice(0, 6).map((_, c) => R.classes[c] || String(c)) : ["coefficient"];
+    const weights = (name, values) => el("tr", {}, el("td", {}, name), values.slice(0, 6).map((value) => el("td", { class: "n" }, text(value))));
+    const lines = R.drivers.slice(0, 50).map((driver) => weights(driver.name, driver.weights));
+    if (R.intercept.length) lines.unshift(weights("(intercept)", R.intercept));
+    root.append(el("div", { style: "height: 14px" }), card("Coefficients in the units of the file", table([{ name: "column" }, ...named.map((name) => ({ name, n: 1 }))], lines)));
   }
   if (I.tree) {
     const holder = el("div", { class: "tree scroll" });
     holder.innerHTML = I.tree;
     root.append(el("div", { style: "height: 14px" }), card("The tree, top levels", holder));
+  }
+
+  // ---- clusters and components ---------------------------------------------------------------------------------------
+  if (I.cluster_curve) {
+    const C = I.cluster_curve;
+    section("How many clusters?", el("div", { class: "card" }, el("p", {}, C.verdict)), el("div", { style: "height: 14px" }), chart(C.criterion === "bic" ? "BIC by number of components, smaller is better" : "Silhouette by number of clusters, larger is better", null, () => base((axis) => ({
+      legend: { show: false }, tooltip: tooltip("axis"),
+      xAxis: axis({ type: "value", name: "clusters", nameGap: 24, minInterval: 1, scale: true }), yAxis: axis({ type: "value", scale: true }),
+      series: [{ type: "line", name: C.criterion, data: C.points.filter((point) => point.value !== null).map((point) => ({ value: [point.k, point.value], symbolSize: point.k === C.chosen ? 12 : 6 })) }],
+    })), true));
+  }
+  if (I.groups.length) {
+    const head = [{ name: "column" }, ...I.groups.slice(0, 12).map((group, label) => ({ name: `${label}: ${whole(R.clusters[label])} rows`, n: 1 }))];
+    const middle = (group, j) => group.middle[j].mean !== null ? text(group.middle[j].mean) : group.middle[j].level ? `${group.middle[j].level[0]} (${Math.round(100 * group.middle[j].level[1])} %)` : "";
+    section("The clusters", el("div", { class: "card" }, table(head, I.groups[0].middle.slice(0, 100).map((_, j) => el("tr", {}, el("td", {}, I.groups[0].middle[j].column), I.groups.slice(0, 12).map((group) => el("td", { class: "n" }, middle(group, j)))))),
+      el("p", { class: "soft small" }, "Means, and the most frequent level, of the rows in each cluster, in the units of the file.")));
+  }
+  if (R.components.length) {
+    section("The components", el("div", { class: "card" }, table([{ name: "component" }, { name: "variance", n: 1 }, { name: "share", n: 1 }, { name: "made of" }],
+      R.components.slice(0, 30).map((part, i) => el("tr", {}, el("td", {}, String(i + 1)), el("td", { class: "n" }, text(part.variance)), el("td", { class: "n" }, `${(100 * part.share).toFixed(1)} %`),
+        el("td", {}, part.loadings.slice(0, 5).map(([name, weight]) => `${text(weight)} ${name}`).join(", ")))))));
   }
 
   // ---- the data ----------------------------------------------------------------------------------------------------
@@ -302,7 +330,12 @@
   const about = table([{ name: "column" }, { name: "kind" }, { name: "missing", n: 1 }, { name: "distinct", n: 1 }, { name: "min", n: 1 }, { name: "mean", n: 1 }, { name: "max", n: 1 }], columns);
   about.querySelectorAll("th").forEach((cell, i) => { if (i > 3) cell.classList.add("wide"); });
   section("The data", el("div", { class: "card" }, el("p", {}, `${whole(R.data.rows)} rows, ${R.data.columns.length} columns; ${whole(R.data.train_rows)} training rows, ${whole(R.data.test_rows)} test rows; ${whole(R.data.prepared)} columns after preparation.`), about,
-    R.data.columns.length > 200 ? el("p", { class: "soft small" }, `and ${whole(R.data.columns.length - 200)} more columns`) : null));
+    R.data.columns.length > 200 ? el("p", { class: "soft small" }, `and ${whole(R.data.columns.length - 200)} more columns`) : null,
+    R.data.assumed.map((line) => el("p", { class: "soft small" }, line))));
+  if (R.preparation.length) {
+    const steps = R.preparation.slice(0, 200).map((step) => el("tr", {}, el("td", {}, step.column), el("td", {}, step.what), el("td", {}, step.filled === null ? "" : step.filled)));
+    root.append(el("div", { style: "height: 14px" }), card("Preparation", table([{ name: "column" }, { name: "what the model sees" }, { name: "missing becomes" }], steps)));
+  }
 
   // ---- again -------------------------------------------------------------------------------------------------------
   section("Reproduce", el("div", { class: "card" }, el("pre", {}, R.command),
