@@ -11,6 +11,7 @@ use ermine::{
 };
 use ermine_app::{
     Effort, Job,
+    explain::OutlierMethod,
     read::{Format, ReadOptions},
     table::{DateFormat, Kind},
 };
@@ -44,6 +45,14 @@ pub enum Call {
         kept: Kept,
         to: Option<PathBuf>,
         force: bool,
+        threads: Option<usize>,
+    },
+    Outliers {
+        job: Box<Job>,
+        method: OutlierMethod,
+        to: Option<PathBuf>,
+        force: bool,
+        json: bool,
         threads: Option<usize>,
     },
     Evaluate {
@@ -80,6 +89,7 @@ impl Call {
             Call::Fit { json, .. }
             | Call::Compare { json, .. }
             | Call::Explain { json, .. }
+            | Call::Outliers { json, .. }
             | Call::Evaluate { json, .. }
             | Call::Summary { json, .. }
             | Call::Models { json, .. }
@@ -150,6 +160,21 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
             force: matches.get_flag("force"),
             threads: threads(matches),
         },
+        "outliers" => {
+            let read = reading(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?;
+            let ignore = matches.get_many::<String>("ignore").into_iter().flatten().cloned().collect();
+            let seed = *matches.get_one("seed").expect("it has a default");
+            let method = matches.get_one::<String>("method").expect("it has a default");
+            let found = OutlierMethod::ALL.into_iter().find(|(name, _)| name == method);
+            Call::Outliers {
+                job: Box::new(Job { read, ignore, seed, ..Job::new(path(matches, "DATA")) }),
+                method: found.map_or(OutlierMethod::default(), |(_, method)| method),
+                to: matches.get_one::<PathBuf>("to").cloned(),
+                force: matches.get_flag("force"),
+                json: matches.get_flag("json"),
+                threads: threads(matches),
+            }
+        }
         "evaluate" => Call::Evaluate {
             model: path(matches, "MODEL"),
             inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
@@ -240,6 +265,7 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     };
     job.seed = *matches.get_one("seed").expect("it has a default");
     job.test = *matches.get_one("test").expect("it has a default");
+    job.no_scale = matches.get_flag("no-scale");
     job.folds = *matches.get_one("folds").expect("it has a default");
     if let Some(size) = text("memory") {
         job.limits.memory = bytes(&size).ok_or_else(|| format!("--memory takes a size such as 800MB, not '{size}'"))?;

@@ -4,6 +4,7 @@
 mod args;
 mod board;
 mod explain;
+mod groups;
 mod show;
 mod terminal;
 mod workers;
@@ -163,6 +164,26 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
                     read::csv::write(&table, &mut bytes)?;
                     place.write(&bytes)?;
                 }
+            }
+        }
+        Call::Outliers { job, method, to, force, json, threads } => {
+            let place = to.map(|path| Place::open(&path, Content::Predictions, force, std::slice::from_ref(&job.data)));
+            let place = place.transpose()?;
+            let found = job.outliers(method, &terminal::context(job.seed, threads))?;
+            if let Some(place) = &place {
+                let numbers = (1..=found.rows).map(|row| row as f64).collect();
+                let columns = [("row", numbers), ("score", found.scores.clone())];
+                let columns = columns.map(|(name, values)| (name.to_string(), table::Column::Number(values)));
+                let mut bytes = Vec::new();
+                read::csv::write(&table::Table::new(columns.into())?, &mut bytes)?;
+                place.write(&bytes)?;
+            }
+            match json {
+                true => {
+                    serde_json::to_writer_pretty(&mut out, &found).map_err(io::Error::from)?;
+                    writeln!(out)?;
+                }
+                false => groups::outliers(&mut out, &found)?,
             }
         }
         Call::Evaluate { model, inputs, json, threads } => evaluate(&mut out, &model, &inputs, json, threads)?,

@@ -2,7 +2,8 @@
 import { draw } from "./chart.js";
 import { el, remark } from "./dom.js";
 import { calibration } from "./report/calibration.js";
-import { columns } from "./report/columns.js";
+import { clusterChoice, clusters } from "./report/clusters.js";
+import { columns, preparation } from "./report/columns.js";
 import { confusion } from "./report/confusion.js";
 import { precisionRecall, roc } from "./report/curves.js";
 import { dependence } from "./report/dependence.js";
@@ -10,7 +11,7 @@ import { head, tiles } from "./report/head.js";
 import { importance } from "./report/importance.js";
 import { leaderboard } from "./report/leaderboard.js";
 import { learning } from "./report/learning.js";
-import { coefficients, fit, objective, tree } from "./report/model.js";
+import { coefficientTable, coefficients, components, fit, objective, tree } from "./report/model.js";
 import { predicted, residuals } from "./report/residuals.js";
 import { scores } from "./report/scores.js";
 import { warnings } from "./report/warnings.js";
@@ -61,8 +62,12 @@ const SECTIONS = [
     pair([confusion, roc, precisionRecall, calibration, predicted, residuals].map((part) => part(report)), "pair two")],
   ["What drives the predictions", drivers],
   ["Would more rows help?", moreRows],
-  ["The model", (report) => [pair([fit(report), objective(report)]), coefficients(report), tree(report)]],
-  ["The data", columns],
+  ["The model", (report) =>
+    [pair([fit(report), objective(report)]), ...[coefficients, coefficientTable, tree].map((part) => part(report))]],
+  ["How many clusters?", clusterChoice],
+  ["The clusters", clusters],
+  ["The components", components],
+  ["The data", (report) => [columns(report), preparation(report)]],
   ["Reproduce", reproduce],
 ];
 

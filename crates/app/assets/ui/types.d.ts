@@ -22,6 +22,9 @@ export interface Comparison {
 
 export interface Curve { class: string; area: number; points: number[][] }
 
+/** The mean of a column, or its most frequent level with its share. */
+export interface Middle { column: string; mean: number | null; level: [name: string, share: number] | null }
+
 export interface Insight {
   importance: { name: string; fall: number; error: number }[];
   dependence: { name: string; category: boolean; labels: string[]; at: number[]; means: number[][] }[];
@@ -33,12 +36,16 @@ export interface Insight {
   predicted: number[][];
   curve: { rows: number[]; train: number[]; test: number[]; error: number[]; verdict: string } | null;
   tree: string | null;
+  cluster_curve: {
+    criterion: string; points: { k: number; value: number | null }[]; chosen: number; verdict: string;
+  } | null;
+  groups: { middle: Middle[] }[];
 }
 
 export interface Report {
   data: {
     path: string; rows: number; rows_used: number; columns: Column[]; features: number; prepared: number;
-    dropped: { column: string; reason: string }[]; train_rows: number; test_rows: number;
+    dropped: { column: string; reason: string }[]; assumed: string[]; train_rows: number; test_rows: number;
   };
   model: string;
   params: Record<string, string>;
@@ -54,7 +61,11 @@ export interface Report {
   confusion: number[][] | null;
   comparison: Comparison | null;
   insight: Insight;
-  drivers: { name: string; weights: number[] }[];
+  drivers: { name: string; weights: number[]; standardised: number[] }[];
+  intercept: number[];
+  components: { variance: number; share: number; loadings: [name: string, weight: number][] }[];
+  preparation: { column: string; what: string; filled: string | null }[];
+  clusters: number[];
   log: { objective: number[]; notes: string[] };
   notes: string[];
   version: string;

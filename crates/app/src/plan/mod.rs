@@ -1,5 +1,6 @@
 //! What is to be learnt from what: task, target, features. Decided once, from the columns and a sample of the rows, and never changed.
 
+pub mod expression;
 pub mod terms;
 
 use crate::{
@@ -98,7 +99,7 @@ impl Plan {
         }
         let is_date = |kind: Kind| matches!(kind, Kind::Date | Kind::DateTime);
         let terms = match &job.features {
-            Some(formula) => Some(terms::parse(formula, &features)?),
+            Some(formula) => Some(terms::place_knots(terms::parse(formula, &features)?, &opened.sample.table)?),
             None if features.columns.iter().any(|field| is_date(field.kind)) => {
                 Some(terms::usual(&features, &opened.sample.table)?)
             }
@@ -107,6 +108,7 @@ impl Plan {
         let (mut raw, mut derived) = (features.clone(), None);
         if let Some(terms) = terms {
             raw = terms::used(&terms, &features);
+            notes.extend(terms::made_missing(&terms, &opened.sample.table, opened.rows)?);
             features = terms::derive(&terms, &opened.sample.table)?.schema();
             derived = Some(DerivedColumns { terms, schema: features.clone() });
         }
@@ -126,7 +128,7 @@ impl Plan {
             dropped,
             notes,
             assumed: opened.assumed.clone(),
-            one_unit: idx::is_idx(&job.files()?[0])?,
+            one_unit: job.no_scale || idx::is_idx(&job.files()?[0])?,
             read: job.read.clone(),
         })
     }

@@ -29,6 +29,7 @@ const MODULES: &[&str] = &[
     include_str!("../../assets/ui/report/dependence.js"),
     include_str!("../../assets/ui/report/learning.js"),
     include_str!("../../assets/ui/report/model.js"),
+    include_str!("../../assets/ui/report/clusters.js"),
     include_str!("../../assets/ui/report/columns.js"),
     include_str!("../../assets/ui/report.js"),
 ];

@@ -5,7 +5,7 @@ use ermine::{
     Output, Spec,
     core::param::{Form, Param, describe},
 };
-use ermine_app::{Effort, read::Format};
+use ermine_app::{Effort, explain::OutlierMethod, read::Format};
 use std::path::PathBuf;
 
 pub const OUTPUTS: &[(&str, Output)] = &[
@@ -28,7 +28,7 @@ pub fn command(model: Option<&str>) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .max_term_width(110)
-        .subcommands([fit(model), compare(), tune(model), predict(), evaluate(), explain(), summary()])
+        .subcommands([fit(model), compare(), tune(model), predict(), outliers(), evaluate(), explain(), summary()])
         .subcommands([models(), inspect(), completions(), man()])
 }
 
@@ -119,6 +119,36 @@ fn predict() -> Command {
                 .help("Write to this file instead of stdout"),
         ])
         .args([force(), threads()]);
+    reading(command)
+}
+
+fn outliers() -> Command {
+    let command = Command::new("outliers")
+        .about("Find the rows of a table that are unlike the others, and say in which columns")
+        .after_help(
+            "Examples:\n  ermine outliers sales.csv\n  ermine outliers sales.csv --method mahalanobis -o scores.csv",
+        )
+        .args([
+            data(),
+            Arg::new("method")
+                .long("method")
+                .value_parser(PossibleValuesParser::new(OutlierMethod::ALL.map(|(name, _)| name)))
+                .default_value("neighbours")
+                .help("Distance to the tenth nearest row, or from the mean along the principal axes"),
+            Arg::new("ignore")
+                .long("ignore")
+                .value_name("COLUMN")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .help("Exclude these columns; may be repeated"),
+            Arg::new("to")
+                .long("to")
+                .short('o')
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the score of every row to this file, as CSV"),
+        ])
+        .args([force(), json(), seed(), threads()]);
     reading(command)
 }
 
@@ -382,7 +412,11 @@ fn data_flags(command: Command) -> Command {
                 .value_name("COLUMN=KIND")
                 .action(ArgAction::Append)
                 .help("Read a column as number, boolean, category, text, date or datetime"),
-            Arg::new("test")
+            Arg::new("no-scale")
+            .long("no-scale")
+            .action(ArgAction::SetTrue)
+            .help("Leave columns in their units, also for models that want them alike"),
+        Arg::new("test")
                 .long("test")
                 .value_name("SHARE")
                 .value_parser(value_parser!(f64))

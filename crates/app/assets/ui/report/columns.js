@@ -1,4 +1,4 @@
-import { el, remark, table } from "../dom.js";
+import { card, el, remark, table } from "../dom.js";
 import { text, whole } from "../format.js";
 
 const SHOWN = 200;
@@ -32,5 +32,15 @@ export function columns({ data, target }) {
   return el("div", { class: "card" },
     el("p", {}, `${whole(data.rows)} rows, ${data.columns.length} columns; ${whole(data.train_rows)} training rows, `
       + `${whole(data.test_rows)} test rows; ${whole(data.prepared)} columns after preparation.`),
-    table(head, rows), more > 0 ? remark(`and ${whole(more)} more columns`) : null);
+    table(head, rows), more > 0 ? remark(`and ${whole(more)} more columns`) : null,
+    data.assumed.map((line) => remark(line)));
+}
+
+/** @param {import("../types").Report} report */
+export function preparation(report) {
+  if (!report.preparation.length) return null;
+  const rows = report.preparation.slice(0, SHOWN).map((step) =>
+    el("tr", {}, el("td", {}, step.column), el("td", {}, step.what), el("td", {}, step.filled)));
+  const head = [{ name: "column" }, { name: "what the model sees" }, { name: "missing becomes" }];
+  return card("Preparation", table(head, rows));
 }
