@@ -2,6 +2,7 @@
 //! report. The same wherever the rows live ([`crate::rows`]).
 
 use crate::{
+    check::Profile,
     choose::{self, Choice, Comparison, Contest, Effort, Size, clusters::ClusterCurve},
     explain::{self, Group, Insight},
     fit::{CheckpointFile, Pipeline},
@@ -198,7 +199,10 @@ impl Job {
             test: split.test.len(),
             from_disk: rows.is_on_disk(),
         };
-        let outcome = Outcome { tested, folds, clusters, insight, sizes, fingerprint, notes };
+        let most = Profile::rows(plan.features.columns.len());
+        let looked_at = rows.gather(&sampled(rows.len(), most, self.seed, "profile"), ctx)?;
+        let profile = Profile::of(&looked_at, &plan.features, &plan.summary);
+        let outcome = Outcome { tested, folds, clusters, insight, sizes, fingerprint, profile, notes };
         Report::of(self, plan, choice, pipeline, outcome)
     }
 

@@ -76,6 +76,7 @@ pub enum Call {
         model: PathBuf,
         json: bool,
     },
+    Serve(Box<ermine_web::serve::Options>),
     Completions(clap_complete::Shell),
     /// The manual page of this command.
     Man(Option<String>),
@@ -85,7 +86,7 @@ impl Call {
     /// Whether what goes to stdout is for programs.
     pub fn writes_data(&self) -> bool {
         match self {
-            Call::Predict { .. } | Call::Completions(_) | Call::Man(_) => true,
+            Call::Predict { .. } | Call::Serve(_) | Call::Completions(_) | Call::Man(_) => true,
             Call::Fit { json, .. }
             | Call::Compare { json, .. }
             | Call::Explain { json, .. }
@@ -191,6 +192,10 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
         "models" => Call::Models { name: matches.get_one::<String>("NAME").cloned(), json: matches.get_flag("json") },
         "inspect" => Call::Inspect { model: path(matches, "MODEL"), json: matches.get_flag("json") },
         "man" => Call::Man(matches.get_one::<String>("COMMAND").cloned()),
+        "serve" => {
+            let options = crate::serve::options(matches);
+            Call::Serve(Box::new(options.map_err(|error| command.error(ErrorKind::ValueValidation, error))?))
+        }
         "completions" => Call::Completions(*matches.get_one("SHELL").expect("required")),
         other => unreachable!("subcommand {other}"),
     };
@@ -327,7 +332,7 @@ fn split_names(text: &str) -> Vec<String> {
 }
 
 /// `90s`, `5min`, `1.5h`, `30`.
-fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let factor = match unit.trim() {
@@ -389,12 +394,12 @@ fn path(matches: &ArgMatches, name: &str) -> PathBuf {
     matches.get_one::<PathBuf>(name).expect("it is required").clone()
 }
 
-fn threads(matches: &ArgMatches) -> Option<usize> {
+pub fn threads(matches: &ArgMatches) -> Option<usize> {
     matches.get_one::<u64>("threads").map(|&threads| threads as usize)
 }
 
 /// `800MB`, `4 GB`, `1073741824`.
-fn bytes(text: &str) -> Option<u64> {
+pub fn bytes(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_uppercase();
     let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => text.split_at(at),

@@ -5,6 +5,7 @@ mod args;
 mod board;
 mod explain;
 mod groups;
+mod serve;
 mod show;
 mod terminal;
 mod workers;
@@ -17,7 +18,7 @@ use ermine_app::{
     report::html,
     rows::{Encoded, Frame, Rows},
     store::writer::{Content, Output as Place},
-    table,
+    table, wire,
 };
 use std::{
     io::{self, Write},
@@ -27,7 +28,6 @@ use std::{
 use workers::Workers;
 
 fn main() -> ExitCode {
-    terminal::tidy_on_signals();
     let workers = match Workers::start() {
         Ok(workers) => workers,
         Err(error) => return complain(&error),
@@ -46,6 +46,10 @@ fn main() -> ExitCode {
             };
         }
     };
+    // A server ends by its own rules.
+    if !matches!(call, Call::Serve(_)) {
+        terminal::tidy_on_signals();
+    }
     match workers.guard(|| run(call, &workers)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -194,6 +198,7 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
         Call::Models { name: Some(name), json } => show::model(&mut out, ermine::entry(&name)?, json)?,
         Call::Inspect { model, json } => show::inspect(&mut out, &file::load(&model)?, json)?,
         Call::Man(name) => args::man(name.as_deref(), &mut out)?,
+        Call::Serve(options) => serve::serve(*options)?,
         Call::Completions(shell) => args::completions(shell, &mut out),
     }
     out.flush()?;
@@ -257,18 +262,8 @@ fn predict(
     let (table, frame) = raw_rows(&fitted, inputs, false)?;
     warn_outside(&fitted, &table);
     let x = ermine::X::dense(&frame.x.values, frame.x.cols.max(1))?;
-    let wanted = match outputs {
-        Some(outputs) => outputs,
-        None => {
-            let natural = [Output::Value, Output::Class, Output::Cluster, Output::Probability];
-            let mut wanted: Vec<Output> = natural.into_iter().filter(|output| fitted.has(*output)).collect();
-            if wanted.is_empty() {
-                wanted = fitted.model.outputs().iter().map(|(output, _)| *output).take(1).collect();
-            }
-            wanted
-        }
-    };
-    let columns = show::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted)?;
+    let wanted = outputs.unwrap_or_else(|| fitted.natural_outputs());
+    let columns = wire::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted)?;
     for (name, column) in columns {
         // The table may have the target as well, or be the outcome of a prediction.
         let mut unique = name.clone();

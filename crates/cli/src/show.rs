@@ -1,12 +1,10 @@
 //! How things look: reports, lists, predictions.
 
 use crate::terminal::{BOLD, FAINT, GOOD, HEADING, name, names};
-use ermine::{Array, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, X, core::param::describe};
+use ermine::{Array, Entry, MODELS, Numbers, Passes, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
-    fit::Texts,
     report::{self, Prepared},
-    table::{Category, Column},
 };
 use std::{
     io::{self, Write},
@@ -509,40 +507,6 @@ fn array_json(array: &Array) -> serde_json::Value {
         Numbers::Text(values) => serde_json::json!(values),
         Numbers::List(arrays) => serde_json::json!(arrays.iter().map(array_json).collect::<Vec<_>>()),
     }})
-}
-
-/// Predictions as columns: class names, one probability column for each class.
-pub fn prediction_columns(
-    fitted: &Fitted,
-    ctx: &Ctx,
-    x: &X,
-    texts: &Texts,
-    wanted: &[Output],
-) -> Result<Vec<(String, Column)>> {
-    let target = fitted.header.target.as_ref().map_or("prediction", |target| target.name.as_str());
-    let classes = fitted.classes();
-    let mut columns = Vec::new();
-    for &output in wanted {
-        let values = fitted.predict_with(ctx, x, texts, output)?;
-        let column = |j: usize| Column::Number((0..values.rows).map(|i| values[(i, j)]).collect());
-        match output {
-            Output::Class => {
-                let codes = values.values.iter().map(|&code| code as u32).collect();
-                columns.push((target.into(), Column::Category(Category { codes, levels: classes.into() })));
-            }
-            Output::Value if values.cols == 1 => columns.push((target.into(), column(0))),
-            Output::Cluster => columns.push(("cluster".into(), column(0))),
-            Output::Probability if values.cols == classes.len() => {
-                columns.extend(classes.iter().enumerate().map(|(j, name)| (format!("p({name})"), column(j))));
-            }
-            other => {
-                let name = format!("{other:?}").to_lowercase();
-                let numbered = |j: usize| if values.cols == 1 { name.clone() } else { format!("{name}{j}") };
-                columns.extend((0..values.cols).map(|j| (numbered(j), column(j))));
-            }
-        }
-    }
-    Ok(columns)
 }
 
 pub fn evaluation(

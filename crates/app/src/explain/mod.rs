@@ -9,7 +9,7 @@ pub use outliers::{Oddity, Outlier, OutlierMethod, Outliers};
 
 use crate::{
     choose::clusters::ClusterCurve,
-    fit::{Pipeline, Recipe, Whole},
+    fit::{Pipeline, Recipe, Texts, Whole},
     judge::Predictions,
     plan::terms,
     rows::{Encoded, RowSet, Rows, sampled},
@@ -447,17 +447,29 @@ pub struct RowExplanation {
 /// Shapley values by sampling (Strumbelj and Kononenko 2014): columns are switched from a background row to this one in random
 /// order and each is credited with the change; forwards and backwards, so that the parts add up for every pair of rows.
 pub fn explain_row(fitted: &Fitted, rows: &Rows, values: &[String], row: usize, ctx: &Ctx) -> Result<RowExplanation> {
+    let found = explain_values(fitted, rows.x.row(row), values, &rows.x, &rows.texts, ctx)?;
+    Ok(RowExplanation { row, ..found })
+}
+
+/// The same for one row of numbers beside any background.
+pub fn explain_values(
+    fitted: &Fitted,
+    this: &[f64],
+    values: &[String],
+    background: &Matrix,
+    texts: &Texts,
+    ctx: &Ctx,
+) -> Result<RowExplanation> {
     let names: Vec<String> = fitted.features().columns.iter().map(|field| field.name.clone()).collect();
     let recipe = fitted.preparation.as_ref();
     let recipe = recipe.ok_or_else(|| Error::Unsupported("this model file has no preparation to explain".into()))?;
-    let whole = Whole { recipe, model: &*fitted.model, texts: &rows.texts, ctx: ctx.clone() };
+    let whole = Whole { recipe, model: &*fitted.model, texts, ctx: ctx.clone() };
     let task = fitted.task()?;
     let output =
         shown(&whole, task).ok_or_else(|| Error::Unsupported("this model has no prediction to explain".into()))?;
-    let cols = rows.x.cols;
-    let this = rows.x.row(row).to_vec();
+    let cols = background.cols;
     let predict = |x: &Matrix| ermine::predict(ctx, &whole, &X::dense(&x.values, cols)?, output, true);
-    let here = predict(&Matrix::new(this.clone(), 1, cols))?;
+    let here = predict(&Matrix::new(this.to_vec(), 1, cols))?;
     let which = (0..here.cols).fold(0, |a, b| if here[(0, b)] > here[(0, a)] { b } else { a });
     let classes = fitted.classes();
     let of = match (output, classes) {
@@ -473,7 +485,7 @@ pub fn explain_row(fitted: &Fitted, rows: &Rows, values: &[String], row: usize, 
     for round in 0..rounds {
         ctx.check()?;
         let mut rng = ctx.rng("background", (round / 2) as u64);
-        let other = rows.x.row(rng.below(rows.len())).to_vec();
+        let other = background.row(rng.below(background.rows)).to_vec();
         let mut order: Vec<usize> = (0..cols).collect();
         rng.shuffle(&mut order);
         if round % 2 == 1 {
@@ -496,5 +508,5 @@ pub fn explain_row(fitted: &Fitted, rows: &Rows, values: &[String], row: usize, 
     let mut parts: Vec<(String, String, f64)> =
         (0..cols).map(|column| (names[column].clone(), values[column].clone(), parts[column])).collect();
     parts.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
-    Ok(RowExplanation { row, of, prediction: here[(0, which)], base, parts })
+    Ok(RowExplanation { row: 0, of, prediction: here[(0, which)], base, parts })
 }

@@ -2,6 +2,7 @@
 
 use super::{DataReport, FoldScores, Report, Scores, units};
 use crate::{
+    check::Profile,
     choose::Choice,
     explain::Insight,
     fit::Pipeline,
@@ -35,12 +36,13 @@ pub struct Outcome {
     pub insight: Insight,
     pub sizes: Sizes,
     pub fingerprint: u32,
+    pub profile: Option<Profile>,
     pub notes: Vec<String>,
 }
 
 impl Report {
     pub fn of(job: &Job, plan: Plan, choice: Choice, pipeline: Pipeline, outcome: Outcome) -> Result<(Fitted, Report)> {
-        let Outcome { tested, folds, clusters, insight, sizes, fingerprint, mut notes } = outcome;
+        let Outcome { tested, folds, clusters, insight, sizes, fingerprint, profile, mut notes } = outcome;
         let Choice { entry, estimator, reason, comparison, .. } = choice;
         // What is not finite is no score.
         let score = |name: &str, value: f64| (name.to_string(), Some(value).filter(|value| value.is_finite()));
@@ -69,6 +71,7 @@ impl Report {
             scores,
             version: env!("CARGO_PKG_VERSION").into(),
             fingerprint,
+            profile,
         };
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };

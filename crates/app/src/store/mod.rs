@@ -4,6 +4,7 @@ pub mod file;
 pub mod writer;
 
 use crate::{
+    check::Profile,
     fit::{Recipe, Stored, Texts},
     judge::{self, Predictions},
     plan::terms::{self, Term},
@@ -38,6 +39,9 @@ pub struct Header {
     pub version: String,
     /// CRC-32 of the raw numbers it was fitted on: whether a file is the one.
     pub fingerprint: u32,
+    /// What the features looked like; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
 }
 
 /// Features that are made of raw columns row by row.
@@ -101,6 +105,10 @@ impl Fitted {
             return Err(Error::shape("model", format!("{cols} columns"), model.cols()));
         }
         check_target(entry.info.task, header.target.as_ref(), &model.outputs())?;
+        let features = header.made.as_ref().map_or(&header.schema, |made| &made.schema);
+        if header.profile.as_ref().is_some_and(|profile| !profile.check(features)) {
+            return Err(Error::Data("its profile is not that of its columns".into()));
+        }
         Ok(Fitted { header, preparation, model, log: body.log })
     }
 

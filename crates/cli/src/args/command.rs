@@ -29,7 +29,7 @@ pub fn command(model: Option<&str>) -> Command {
         .arg_required_else_help(true)
         .max_term_width(110)
         .subcommands([fit(model), compare(), tune(model), predict(), outliers(), evaluate(), explain(), summary()])
-        .subcommands([models(), inspect(), completions(), man()])
+        .subcommands([models(), inspect(), crate::serve::command(), completions(), man()])
 }
 
 fn fit(model: Option<&str>) -> Command {
