@@ -9,6 +9,7 @@ Data is checked and labels are encoded here, once; the numbers come from `_ermin
 """
 
 import collections
+import contextlib
 import functools
 import inspect
 import json
@@ -228,6 +229,8 @@ class Estimator:
         """Raises `Elsewhere` for rows that the engine has no form for, and for those that scikit-learn refuses."""
         if sp.issparse(X) and self._peer is not None and not self.__sklearn_tags__().input_tags.sparse:
             raise Elsewhere("sparse rows")
+        if self._name == "TruncatedSVD" and self.algorithm == "arpack" and self.n_components >= min(X.shape):
+            raise Elsewhere("algorithm='arpack' for all components")
         if self._name == "PolynomialFeatures":
             degree = self.degree if isinstance(self.degree, numbers.Integral) else max(self.degree)
             if math.comb(X.shape[1] + int(degree), int(degree)) > 1 << 24:
@@ -600,12 +603,18 @@ class Estimator:
     def _predicted(self, X, output):
         check_is_fitted(self)
         rows = self._validated(X, reset=False)
-        try:
+        with self._worded(rows):
             return self._computed(_rows(rows), output)
+
+    @contextlib.contextmanager
+    def _worded(self, rows):
+        """What the engine refuses is said in scikit-learn's words, if it refuses too; then where it is."""
+        try:
+            yield
         except ValueError as error:
-            # scikit-learn's words, if it refuses too; then where it is.
+            finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
             try:
-                check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0)
+                check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0, ensure_all_finite=finite)
                 if self._peer is not None and self._info["non_negative"]:
                     check_non_negative(rows, f"{type(self).__name__} (input X)")
             except ValueError as theirs:
@@ -650,6 +659,7 @@ class Estimator:
         # What is made of others takes what they all take.
         members = [member for name in self._forms for member in _members(getattr(self, name, None))]
         takes_missing = all(member.__sklearn_tags__().input_tags.allow_nan for member in members)
+        takes_missing = takes_missing and not hasattr(self, "missing_values")  # which says it itself
         tags.input_tags.allow_nan = tags.input_tags.allow_nan or (info["missing"] and takes_missing)
         if self._peer is not None:
             return tags
@@ -1058,7 +1068,9 @@ class Transforms(TransformerMixin):
         check_is_fitted(self)
         if sp.issparse(X) and self._name in _SPARSE_OUT or getattr(self, "solver", None) == "lsqr":
             return super().transform(X)
-        found = self._transformed(_rows(self._validated(X, reset=False)))
+        rows = self._validated(X, reset=False)
+        with self._worded(rows):
+            found = self._transformed(_rows(rows))
         return found.astype(np.float32) if self._is_halved(X) else found
 
     def fit_transform(self, X, y=None, **fit_params):
