@@ -259,7 +259,7 @@ def _bayesian_ridge(self, X, y, weights, rows):
 
 
 def _net(self, X, y, weights, rows):
-    gap = _certified(self, "DualityGap", "gap")
+    gap = _certified(self, "Bound", "gap")
     if gap is not None:
         self.dual_gap_ = np.float64(gap)
 
