@@ -9,6 +9,7 @@ Data is checked and labels are encoded here, once; the numbers come from `_ermin
 """
 
 import collections
+import contextlib
 import functools
 import inspect
 import json
@@ -228,14 +229,24 @@ class Estimator:
         """Raises `Elsewhere` for rows that the engine has no form for, and for those that scikit-learn refuses."""
         if sp.issparse(X) and self._peer is not None and not self.__sklearn_tags__().input_tags.sparse:
             raise Elsewhere("sparse rows")
+        if self._name in ("SGDClassifier", "SGDRegressor"):
+            if self.average and sp.issparse(X):
+                raise Elsewhere("the average over sparse rows")
+            held_out = math.ceil(self.validation_fraction * X.shape[0])
+            if self.early_stopping and not 0 < held_out < X.shape[0] - 1:
+                raise Elsewhere("too few rows to hold some out")
+        if self._name == "TruncatedSVD" and self.algorithm == "arpack" and self.n_components >= min(X.shape):
+            raise Elsewhere("algorithm='arpack' for all components")
         if self._name == "PolynomialFeatures":
             degree = self.degree if isinstance(self.degree, numbers.Integral) else max(self.degree)
             if math.comb(X.shape[1] + int(degree), int(degree)) > 1 << 24:
                 raise Elsewhere("more columns than fit into memory")
 
-    def _check_form(self):
+    def _check_form(self, *, in_parts=False):
         """Raises `Elsewhere` for what the engine has no form for, beyond what the forms of the parameters say."""
         name = self._name
+        if hasattr(self._peer, "_more_validate_params"):
+            self._more_validate_params(for_partial_fit=in_parts)
         if "DiscriminantAnalysis" in name and self.solver == "svd" and self.shrinkage is not None:
             raise Elsewhere("shrinkage with the solver svd")
         if name == "LinearDiscriminantAnalysis" and self.solver == "eigen":
@@ -246,6 +257,11 @@ class Estimator:
             raise Elsewhere("fit_intercept=False, where the engine can stop at the start")
         if "force_alpha" in self._forms and not self.force_alpha and np.min(self.alpha) < 1e-10:
             raise Elsewhere("alpha below 1e-10 without force_alpha")
+        if name in ("SGDClassifier", "SGDRegressor"):
+            if self.average is not True and self.average > 1:
+                raise Elsewhere(f"average={self.average}, from a later row on")
+            if self.warm_start and "_model" in self.__dict__:
+                raise Elsewhere("warm_start, from the coefficients that are there")
         if name == "NuSVC" and self.class_weight is not None:
             raise Elsewhere("class_weight, which libsvm's nu machines take otherwise")
         if name in ("SelectFromModel", "RFE"):
@@ -537,7 +553,7 @@ class Estimator:
                 raise Elsewhere("sparse rows in parts")
             if isinstance(self, Classifier) and self._peer is not None:
                 classes = self._classes_of_step(first, classes)
-            self._check_form()
+            self._check_form(in_parts=True)
             override = {"max_iter": 1} if "max_iter" in self._forms else {}
             before, previous = set(vars(self)), None if first else self._model
             self._fit_in_engine(
@@ -600,12 +616,18 @@ class Estimator:
     def _predicted(self, X, output):
         check_is_fitted(self)
         rows = self._validated(X, reset=False)
-        try:
+        with self._worded(rows):
             return self._computed(_rows(rows), output)
+
+    @contextlib.contextmanager
+    def _worded(self, rows):
+        """What the engine refuses is said in scikit-learn's words, if it refuses too; then where it is."""
+        try:
+            yield
         except ValueError as error:
-            # scikit-learn's words, if it refuses too; then where it is.
+            finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
             try:
-                check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0)
+                check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0, ensure_all_finite=finite)
                 if self._peer is not None and self._info["non_negative"]:
                     check_non_negative(rows, f"{type(self).__name__} (input X)")
             except ValueError as theirs:
@@ -650,6 +672,7 @@ class Estimator:
         # What is made of others takes what they all take.
         members = [member for name in self._forms for member in _members(getattr(self, name, None))]
         takes_missing = all(member.__sklearn_tags__().input_tags.allow_nan for member in members)
+        takes_missing = takes_missing and not hasattr(self, "missing_values")  # which says it itself
         tags.input_tags.allow_nan = tags.input_tags.allow_nan or (info["missing"] and takes_missing)
         if self._peer is not None:
             return tags
@@ -1058,7 +1081,9 @@ class Transforms(TransformerMixin):
         check_is_fitted(self)
         if sp.issparse(X) and self._name in _SPARSE_OUT or getattr(self, "solver", None) == "lsqr":
             return super().transform(X)
-        found = self._transformed(_rows(self._validated(X, reset=False)))
+        rows = self._validated(X, reset=False)
+        with self._worded(rows):
+            found = self._transformed(_rows(rows))
         return found.astype(np.float32) if self._is_halved(X) else found
 
     def fit_transform(self, X, y=None, **fit_params):
@@ -1226,14 +1251,14 @@ class Importances:
 
 
 class Logistic:
-    def _check_form(self):
+    def _check_form(self, **more):
         from sklearn.linear_model._logistic import _check_solver
 
         penalty = self.penalty
         if penalty == "deprecated":
             ratio = getattr(self, "l1_ratio", 0)
             penalty = "l2" if ratio == 0 else "l1" if ratio == 1 else "elasticnet"
-        super()._check_form()
+        super()._check_form(**more)
         _check_solver(self.solver, penalty, self.dual)
         if self.solver == "liblinear":
             raise Elsewhere("solver='liblinear' penalises the intercept")

@@ -4,6 +4,8 @@
 asked for.
 """
 
+import warnings
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster._agglomerative import _hc_cut
@@ -257,7 +259,7 @@ def _bayesian_ridge(self, X, y, weights, rows):
 
 
 def _net(self, X, y, weights, rows):
-    gap = _certified(self, "DualityGap", "gap")
+    gap = _certified(self, "Bound", "gap")
     if gap is not None:
         self.dual_gap_ = np.float64(gap)
 
@@ -345,14 +347,19 @@ def _agglomerative(self, X, y, weights, rows):
         self.__dict__.pop("distances_", None)
 
 
+def _scale_gamma(X):
+    """What gamma="scale" stands for."""
+    variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+    return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+
+
 def _support(self, X, y, weights, rows):
     """What the machines of libsvm keep."""
     if X is None:
         return
     self._sparse = sp.issparse(X)
     self.shape_fit_, self.fit_status_ = X.shape, 0
-    variance = X.multiply(X).mean() - X.mean() ** 2 if self._sparse else X.var()
-    named = {"scale": 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0, "auto": 1.0 / X.shape[1]}
+    named = {"scale": _scale_gamma(X), "auto": 1.0 / X.shape[1]}
     self._gamma = named.get(self.gamma, self.gamma) if isinstance(self.gamma, str) else self.gamma
     self._effective_probability = getattr(self, "probability", False) is True
     counts = self._found.get("n_support_", np.array([len(self.support_)]))
@@ -384,7 +391,9 @@ def _kernel_pca(self, X, y, weights, rows):
 def _width(self, X, y, weights, rows):
     self._n_features_out = dict(self._model.outputs())["Transform"]
     if self._name == "RBFSampler":
-        self._gamma = self.gamma if not isinstance(self.gamma, str) else getattr(self, "_gamma", None)
+        self._gamma = self.gamma
+        if self.gamma == "scale":
+            self._gamma = None if X is None else _scale_gamma(X)
 
 
 def _scaler(self, X, y, weights, rows):
@@ -607,6 +616,9 @@ def _splines(self, X, y, weights, rows):
 
 
 def _bins(self, X, y, weights, rows):
+    if X is not None:
+        for j in np.flatnonzero(np.ptp(X, axis=0) == 0):
+            warnings.warn(f"Feature {j} is constant and will be replaced with 0.", stacklevel=7)
     if isinstance(self.bin_edges_, np.ndarray) and self.bin_edges_.dtype != object:
         edges = np.split(self.bin_edges_, np.cumsum(np.asarray(self.n_bins_) + 1)[:-1])
         self.bin_edges_ = np.empty(len(edges), dtype=object)
@@ -632,6 +644,9 @@ def _support_mask(self, X, y, weights, rows):
         self.variances_ = np.nanmin([self.variances_, spread], axis=0)
     if self._name == "SelectKBest":
         from scipy import stats
+
+        if self.k != "all" and self.k > X.shape[1]:
+            warnings.warn(f"k={self.k} is greater than n_features={X.shape[1]}. All the features will be returned.", stacklevel=7)
 
         name, n = getattr(self.score_func, "__name__", self.score_func), X.shape[0]
         k = len(np.unique(y))
