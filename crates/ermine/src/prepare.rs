@@ -189,6 +189,22 @@ impl Preparation {
         }
     }
 
+    /// What stands for a missing number; `None` where the model takes it.
+    pub fn filling(&self, column: usize) -> Option<f64> {
+        match self.steps[column] {
+            Step::Number { fill, .. } => Some(fill),
+            _ => None,
+        }
+    }
+
+    /// The level that has no column of its own, so that the others are compared with it.
+    pub fn reference(&self, column: usize) -> Option<u32> {
+        match self.steps[column] {
+            Step::Levels { first: 1, .. } => Some(0),
+            _ => None,
+        }
+    }
+
     /// Whether a preparation read from a file is what it says.
     pub fn check(&self) -> Result<()> {
         let sound = |step: &Step| match *step {

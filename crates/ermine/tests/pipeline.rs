@@ -170,9 +170,8 @@ fn importance_and_dependence_see_what_matters() {
     let (batch, r2) = (data.batch(), metric("r2").unwrap());
     let importance = inspect::permutation_importance(&ctx, &*fit.model, &batch, r2, false, 5).unwrap();
     assert!(importance[0].mean > 3.0 * importance[1].mean && importance[2].mean.abs() < 0.01, "{importance:?}");
-    let feature = ermine::Feature::Number;
-    let line =
-        inspect::partial_dependence(&ctx, &*fit.model, &batch, feature, 0, Output::Value, 0, false, 11, 4).unwrap();
+    let along = inspect::Along { column: 0, feature: ermine::Feature::Number, resolution: 11, curves: 4 };
+    let line = inspect::partial_dependence(&ctx, &*fit.model, &batch, along, (Output::Value, 0), false).unwrap();
     assert_eq!((line.grid.len(), line.individual.rows, line.individual.cols), (11, 4, 11));
     for g in 1..11 {
         let slope = (line.mean[(g, 0)] - line.mean[(g - 1, 0)]) / (line.grid[g] - line.grid[g - 1]);

@@ -1,6 +1,7 @@
 //! Which model? The one that was asked for, or the best of a comparison.
 
 mod candidates;
+pub mod clusters;
 mod compare;
 mod standing;
 

@@ -1,7 +1,14 @@
 //! What a fitted model has learnt, as plain data: what drives it, how its answer follows a column, where it errs and from what, whether
 //! more rows would help, and why it says what it says of one row.
 
+mod groups;
+mod outliers;
+
+pub use groups::{Group, Middle, Telling, groups};
+pub use outliers::{Oddity, Outlier, OutlierMethod, Outliers};
+
 use crate::{
+    choose::clusters::ClusterCurve,
     fit::{Pipeline, Recipe, Whole},
     judge::Predictions,
     plan::terms,
@@ -12,7 +19,7 @@ use crate::{
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Entry, Error, Feature, Matrix, Numbers, Output, Result, Spec, Task, X,
     core::{ctx::Progress, rng},
-    inspect::{self, BiasVariance, CurvePoint},
+    inspect::{self, Along, BiasVariance, CurvePoint},
     metrics::{self, Bins, Metric},
     split::{Folds, train_test_split},
     tree,
@@ -68,6 +75,9 @@ pub struct Area {
     pub area: f64,
 }
 
+/// Rows that clusters are described by.
+pub const GROUPED: usize = 100_000;
+
 /// Everything a report draws beside scores.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Insight {
@@ -82,6 +92,10 @@ pub struct Insight {
     pub predicted: Vec<(f64, f64)>,
     /// A picture of a single tree.
     pub tree: Option<String>,
+    /// How well each number of clusters does, where none was named.
+    pub cluster_curve: Option<ClusterCurve>,
+    /// What each cluster is.
+    pub groups: Vec<Group>,
 }
 
 /// The fall of a score without each column, the largest first. Looks at rows that the model has not seen.
@@ -159,7 +173,8 @@ pub fn dependence(
     let some = sample(rows, FOLLOWED, ctx.seed);
     let data = some.data()?;
     let feature = some.features[column];
-    let found = inspect::partial_dependence(ctx, whole, &data.batch(), feature, column, output, 0, true, 24, 0)?;
+    let along = Along { column, feature, resolution: 24, curves: 0 };
+    let found = inspect::partial_dependence(ctx, whole, &data.batch(), along, (output, 0), true)?;
     let field = &schema.columns[column];
     let category = matches!(feature, Feature::Category { .. });
     let label = |value: &f64| match category {

@@ -1,5 +1,6 @@
 //! What is to be learnt from what: task, target, features. Decided once, from the columns and a sample of the rows, and never changed.
 
+pub mod expression;
 pub mod terms;
 
 use crate::{
@@ -7,7 +8,7 @@ use crate::{
     read::{Opened, Place, ReadOptions, idx},
     rows::{Encoded, Frame, Rows, feature_kinds},
     run::Job,
-    store::{Made, TargetColumn},
+    store::{DerivedColumns, TargetColumn},
     table::{Column, Kind, Schema, Summary, Table},
 };
 use ermine::{Ctx, Entry, Error, Result, Task};
@@ -50,13 +51,15 @@ pub struct Plan {
     pub raw: Schema,
     /// Features: raw columns, or what is derived from them.
     pub features: Schema,
-    pub derived: Option<Made>,
+    pub derived: Option<DerivedColumns>,
     pub target: Option<TargetColumn>,
     /// Column of row weights.
     pub weights: Option<String>,
     pub summary: Vec<Summary>,
     pub dropped: Vec<Dropped>,
     pub notes: Vec<String>,
+    /// What was taken for granted when the file was read.
+    pub assumed: Vec<String>,
     /// All columns are measured in one unit, as pixels are: each by itself must not be brought to unit spread.
     pub one_unit: bool,
     pub read: ReadOptions,
@@ -96,7 +99,7 @@ impl Plan {
         }
         let is_date = |kind: Kind| matches!(kind, Kind::Date | Kind::DateTime);
         let terms = match &job.features {
-            Some(formula) => Some(terms::parse(formula, &features)?),
+            Some(formula) => Some(terms::place_knots(terms::parse(formula, &features)?, &opened.sample.table)?),
             None if features.columns.iter().any(|field| is_date(field.kind)) => {
                 Some(terms::usual(&features, &opened.sample.table)?)
             }
@@ -105,8 +108,9 @@ impl Plan {
         let (mut raw, mut derived) = (features.clone(), None);
         if let Some(terms) = terms {
             raw = terms::used(&terms, &features);
+            notes.extend(terms::made_missing(&terms, &opened.sample.table, opened.rows)?);
             features = terms::derive(&terms, &opened.sample.table)?.schema();
-            derived = Some(Made { terms, schema: features.clone() });
+            derived = Some(DerivedColumns { terms, schema: features.clone() });
         }
         let mut columns = raw.clone();
         for name in target.iter().map(|target| target.name.as_str()).chain(job.weights.as_deref()) {
@@ -123,7 +127,8 @@ impl Plan {
             summary: opened.summary.clone(),
             dropped,
             notes,
-            one_unit: idx::is_idx(&job.files()?[0])?,
+            assumed: opened.assumed.clone(),
+            one_unit: job.no_scale || idx::is_idx(&job.files()?[0])?,
             read: job.read.clone(),
         })
     }
@@ -240,7 +245,8 @@ fn target(
         let problem = format!("the target '{name}' has more than 1,000 different values: too many for classes");
         return Err(Error::Data(problem).hint("--task regression predicts it as a number"));
     }
-    Ok(Some(TargetColumn { name: name.clone(), kind: opened.schema.field(name)?.kind, classes }))
+    let field = opened.schema.field(name)?;
+    Ok(Some(TargetColumn { name: name.clone(), kind: field.kind, classes, form: field.form }))
 }
 
 /// The columns that can be learnt from, and those left out with the reason. Text needs the whole table in this process.

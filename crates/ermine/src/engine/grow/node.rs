@@ -15,7 +15,8 @@ fn directions(missing: &[u32]) -> &'static [bool] {
 }
 
 /// Where nothing was missing, what will be goes with the many.
-fn with_the_many(best: Option<Best>, missing: &[u32], n: usize) -> Option<Best> {
+fn with_the_many(cuts: Cuts, missing: &[u32]) -> Option<Best> {
+    let Cuts { n, best, .. } = cuts;
     best.map(|best| if missing.is_empty() { Best { missing_left: 2 * best.taken > n, ..best } } else { best })
 }
 
@@ -38,6 +39,20 @@ pub(super) struct Best {
     last: u32,
     next: u32,
     missing_left: bool,
+}
+
+/// The cuts of a node of `n` rows that are looked at one after another, and the best so far.
+struct Cuts {
+    n: usize,
+    /// Whether the missing are on the left of those looked at now.
+    missing_left: bool,
+    best: Option<Best>,
+}
+
+impl Cuts {
+    fn of(n: usize) -> Cuts {
+        Cuts { n, missing_left: false, best: None }
+    }
 }
 
 impl Node<'_> {
@@ -83,8 +98,7 @@ impl Node<'_> {
         bins: usize,
         shift: u32,
     ) -> Option<Best> {
-        let n = scratch.codes.len();
-        let mut best = None;
+        let mut cuts = Cuts::of(scratch.codes.len());
         scratch.counts.clear();
         scratch.counts.resize(bins, 0);
         impurity.clear_bins(bins);
@@ -96,6 +110,7 @@ impl Node<'_> {
             }
         }
         for &missing_left in directions(&scratch.missing) {
+            cuts.missing_left = missing_left;
             impurity.start(&[]);
             let mut taken = 0;
             if missing_left {
@@ -109,17 +124,17 @@ impl Node<'_> {
                     continue;
                 }
                 if last != MISSING {
-                    self.consider(impurity, taken, n, last, low + ((bin as u32) << shift), missing_left, &mut best);
+                    self.consider(impurity, taken, last, low + ((bin as u32) << shift), &mut cuts);
                 }
                 impurity.take_bin(bin);
                 taken += count;
                 last = low + ((bin as u32) << shift);
             }
-            if taken < n {
-                self.consider(impurity, taken, n, last, MISSING, missing_left, &mut best);
+            if taken < cuts.n {
+                self.consider(impurity, taken, last, MISSING, &mut cuts);
             }
         }
-        with_the_many(best, &scratch.missing, n)
+        with_the_many(cuts, &scratch.missing)
     }
 
     /// The best cut inside the two bins beside a cut between bins.
@@ -131,7 +146,7 @@ impl Node<'_> {
         shift: u32,
         cut: Best,
     ) -> Option<Best> {
-        let (n, left) = (scratch.codes.len(), (cut.last - low) >> shift);
+        let left = (cut.last - low) >> shift;
         let right = if cut.next == MISSING { left } else { (cut.next - low) >> shift };
         scratch.keys.clear();
         for (i, &code) in scratch.codes.iter().enumerate() {
@@ -150,19 +165,20 @@ impl Node<'_> {
             impurity.take_bin(bin);
             taken += scratch.counts[bin] as usize;
         }
-        let mut best = None;
-        let last = self.code_by_code(impurity, &scratch.keys, n, taken, low, cut.missing_left, &mut best);
+        let mut cuts = Cuts { missing_left: cut.missing_left, ..Cuts::of(scratch.codes.len()) };
+        let last = self.code_by_code(impurity, &scratch.keys, taken, low, &mut cuts);
         if cut.next == MISSING {
-            self.consider(impurity, taken + scratch.keys.len(), n, last, MISSING, cut.missing_left, &mut best);
+            self.consider(impurity, taken + scratch.keys.len(), last, MISSING, &mut cuts);
         }
-        with_the_many(best, &scratch.missing, n)
+        with_the_many(cuts, &scratch.missing)
     }
 
     /// The best cut where the keys, `code - low` and place, are in order.
     pub(super) fn in_order<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch, low: u32) -> Option<Best> {
         let n = scratch.keys.len() + scratch.missing.len();
-        let mut best = None;
+        let mut cuts = Cuts::of(n);
         for &missing_left in directions(&scratch.missing) {
+            cuts.missing_left = missing_left;
             scratch.sequence.clear();
             let known = scratch.keys.iter().map(|&key| key as u32);
             if missing_left {
@@ -176,8 +192,8 @@ impl Node<'_> {
                 let mut last = (scratch.keys[0] >> 32) as u32;
                 let mut offer = |taken: usize, next: u32, last: u32| {
                     let score = scratch.scores[taken - 1];
-                    if self.counts(taken, n, score, &best) {
-                        best = Some(Best { score, taken, last, next, missing_left });
+                    if self.counts(taken, score, &cuts) {
+                        cuts.best = Some(Best { score, taken, last, next, missing_left });
                     }
                 };
                 for &key in &scratch.keys {
@@ -195,12 +211,12 @@ impl Node<'_> {
             }
             impurity.start(&scratch.sequence);
             scratch.sequence[..taken].iter().for_each(|&i| impurity.take(i as usize));
-            let last = self.code_by_code(impurity, &scratch.keys, n, taken, low, missing_left, &mut best);
+            let last = self.code_by_code(impurity, &scratch.keys, taken, low, &mut cuts);
             if !missing_left && !scratch.missing.is_empty() {
-                self.consider(impurity, scratch.keys.len(), n, last, MISSING, missing_left, &mut best);
+                self.consider(impurity, scratch.keys.len(), last, MISSING, &mut cuts);
             }
         }
-        with_the_many(best, &scratch.missing, n)
+        with_the_many(cuts, &scratch.missing)
     }
 
     /// Moves rows to the left code by code, where `taken` are there already, and judges every cut between two codes. Returns the last.
@@ -208,17 +224,15 @@ impl Node<'_> {
         &self,
         impurity: &mut M,
         keys: &[u64],
-        n: usize,
         mut taken: usize,
         low: u32,
-        missing_left: bool,
-        best: &mut Option<Best>,
+        cuts: &mut Cuts,
     ) -> u32 {
         let mut last = (keys[0] >> 32) as u32;
         for &key in keys {
             let code = (key >> 32) as u32;
             if code != last {
-                self.consider(impurity, taken, n, last + low, code + low, missing_left, best);
+                self.consider(impurity, taken, last + low, code + low, cuts);
                 last = code;
             }
             impurity.take(key as u32 as usize);
@@ -229,30 +243,21 @@ impl Node<'_> {
 
     /// Whether a cut with `taken` rows on the left is allowed and better than the best.
     #[inline]
-    fn counts(&self, taken: usize, n: usize, score: f64, best: &Option<Best>) -> bool {
+    fn counts(&self, taken: usize, score: f64, cuts: &Cuts) -> bool {
         let least = self.limits.min_rows_leaf;
-        best.as_ref().is_none_or(|best| score > best.score + self.tie)
+        cuts.best.is_none_or(|best| score > best.score + self.tie)
             && score.is_finite()
             && taken >= least
-            && n - taken >= least
+            && cuts.n - taken >= least
     }
 
     #[inline]
-    fn consider<M: Impurity>(
-        &self,
-        impurity: &M,
-        taken: usize,
-        n: usize,
-        last: u32,
-        next: u32,
-        missing_left: bool,
-        best: &mut Option<Best>,
-    ) {
+    fn consider<M: Impurity>(&self, impurity: &M, taken: usize, last: u32, next: u32, cuts: &mut Cuts) {
         let score = impurity.score();
-        if self.counts(taken, n, score, best) {
+        if self.counts(taken, score, cuts) {
             let (left, right) = impurity.sides();
             if left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf {
-                *best = Some(Best { score, taken, last, next, missing_left });
+                cuts.best = Some(Best { score, taken, last, next, missing_left: cuts.missing_left });
             }
         }
     }
