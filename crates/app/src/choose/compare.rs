@@ -161,7 +161,7 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     }
     let mut out = out;
     out.sort_by(|a, b| b.rows.cmp(&a.rows).then(better(contest.metric, a, b)));
-    if let Some(place) = overtaking(&standings, &out, contest.metric, last.each) {
+    if let Some(place) = overtaking(&standings, &out, contest.metric) {
         standings.iter_mut().for_each(|standing| standing.as_good = false);
         standings.insert(0, Standing { as_good: true, ..out.remove(place) });
         leader = None;
@@ -192,11 +192,12 @@ fn better(metric: &Metric, a: &Standing, b: &Standing) -> std::cmp::Ordering {
 
 /// Of those that were scored on a sample only, the best that is ahead of the first by more than its own error: on more rows it does
 /// not get worse.
-fn overtaking(standings: &[Standing], out: &[Standing], metric: &Metric, folds: usize) -> Option<usize> {
+fn overtaking(standings: &[Standing], out: &[Standing], metric: &Metric) -> Option<usize> {
     let first = standings.first()?;
     let beaten = metric.turned(first.mean?);
     let lead = |standing: &Standing| {
-        let (mean, error) = mean_and_error(&standing.scores, folds);
+        // A sample is folded once.
+        let (mean, error) = mean_and_error(&standing.scores, standing.scores.len());
         metric.turned(mean) - beaten - error
     };
     let ahead = |standing: &Standing| standing.mean.is_some() && !standing.wild && lead(standing) > 0.0;
@@ -530,10 +531,10 @@ mod tests {
         let r2 = metrics::metric("r2").unwrap();
         let line = [standing("RidgeCV", 32_000, &[0.68, 0.69, 0.68])];
         let forest = |scores: &[f64]| [standing("RandomForestRegressor", 2000, scores)];
-        assert_eq!(overtaking(&line, &forest(&[0.74, 0.75, 0.74]), r2, 3), Some(0));
+        assert_eq!(overtaking(&line, &forest(&[0.74, 0.75, 0.74]), r2), Some(0));
         // By no more than its own error.
-        assert_eq!(overtaking(&line, &forest(&[0.60, 0.80, 0.70]), r2, 3), None);
-        assert_eq!(overtaking(&line, &forest(&[0.64, 0.65, 0.66]), r2, 3), None);
+        assert_eq!(overtaking(&line, &forest(&[0.60, 0.80, 0.70]), r2), None);
+        assert_eq!(overtaking(&line, &forest(&[0.64, 0.65, 0.66]), r2), None);
     }
 
     #[test]
