@@ -12,10 +12,12 @@ test: setup lint test-rust test-python
 test-all: test fuzz
 	cargo deny check
 
-# All that tests need: MPI and a browser by apt, Python packages into .venv.
+# All that tests need: MPI, a browser and Node by apt where they are missing, Python packages into .venv, those of Node into
+# node_modules.
 setup: $(VENV)/ready
 	tools/install-mpi.sh
 	tools/install-browser.sh
+	[ -d node_modules/typescript ] || npm ci --silent --no-fund --no-audit
 
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +33,7 @@ lint:
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps --exclude ermine-py --quiet
 	$(BIN)/ruff check python bench
 	$(BIN)/mypy
+	npx --no-install tsc --project .
 
 test-rust:
 	cargo test --workspace --exclude ermine-py --features ermine-cli/mpi

@@ -109,7 +109,7 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
                 }
                 Ok((job.run(&ctx)?, places))
             };
-            let outcome = workers.together(ctx, fit);
+            let outcome = workers.run(ctx, fit);
             progress.finish();
             let ((fitted, report), (output, page)) = outcome?;
             if workers.rank() > 0 {
@@ -136,7 +136,7 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
             let progress = terminal::Progress::new(workers.rank() == 0);
             let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = workers.together(ctx, |ctx| job.compare(&ctx));
+            let outcome = workers.run(ctx, |ctx| job.compare(&ctx));
             progress.finish();
             let (found, notes) = outcome?;
             if workers.rank() > 0 {

@@ -20,7 +20,10 @@ use crate::{
     Error, Result, Target,
     core::{Batch, rng},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 /// Rows to learn from and rows held out, both increasing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +36,11 @@ impl Fold {
     fn holding_out(rows: usize, held: impl Fn(usize) -> bool) -> Fold {
         let (test, train) = (0..rows).partition(|&i| held(i));
         Fold { train, test }
+    }
+
+    /// A run of rows held out from all others.
+    pub(crate) fn of_run(rows: usize, run: Range<usize>) -> Fold {
+        Fold::holding_out(rows, |row| run.contains(&row))
     }
 }
 

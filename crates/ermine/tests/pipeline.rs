@@ -227,6 +227,33 @@ fn bias_and_variance_add_up() {
     assert!((split.error - split.bias - split.net_variance).abs() < 1e-9 && split.bias > 0.2, "{split:?}");
 }
 
+/// Noise of deviation 0.3 about a sine. A deep tree repeats the noise of its rows and is right on average; a stump is wrong on average and steady.
+/// Decomposition and learning curve say the same of each.
+#[test]
+fn parts_of_the_error_are_those_of_the_truth() {
+    let mut rng = Ctx::new(4).rng("sine", 0);
+    let x: Vec<f64> = (0..3000).map(|_| 6.0 * rng.uniform()).collect();
+    let y: Vec<f64> = x.iter().map(|x| x.sin() + 0.3 * rng.normal()).collect();
+    let data = Data::new(X::dense(&x, 1).unwrap()).real(&y).unwrap();
+    let (train, test): (Vec<usize>, Vec<usize>) = ((0..1000).collect(), (1000..3000).collect());
+    let deep = spec("DecisionTreeRegressor");
+    let mut stump = deep.clone();
+    stump.params.insert("max_depth".into(), Value::Int(1));
+    let parts = |spec: &Spec| inspect::bias_variance(&Ctx::new(1), spec, &data, &train, &test, 20, Some(0.09)).unwrap();
+    let found = parts(&deep);
+    assert!(found.bias < 0.01 && (found.variance - 0.09).abs() < 0.015, "{found:?}");
+    let found = parts(&stump);
+    assert!(found.bias > 0.1 && found.variance < 0.1 * found.bias, "{found:?}");
+
+    let folds = Folds::KFold { n_splits: 4, shuffle: true }.split(&data.batch(), None, 1).unwrap();
+    let curve = |spec: &Spec| {
+        let r2 = metric("r2").unwrap();
+        inspect::learning_curve(&Ctx::new(1), spec, &data, &folds, r2, &[0.5, 1.0]).unwrap().verdict
+    };
+    assert!(curve(&deep).contains("Overfitting"), "{}", curve(&deep));
+    assert!(curve(&stump).contains("No sign of overfitting"), "{}", curve(&stump));
+}
+
 #[test]
 fn calibration_repairs_probabilities() {
     // Scores that are twice as sure as they should be.

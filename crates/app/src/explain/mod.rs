@@ -360,11 +360,11 @@ impl Fitted {
     }
 }
 
-/// Where the error of a model comes from: refits on bootstrap samples of most rows, judged on the others.
+/// Where the error of a model comes from: refits on halves of most rows, judged on the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorParts {
     pub refits: usize,
-    /// Rows to draw samples from, and rows to judge on.
+    /// Rows that two refits share out, and rows to judge on.
     pub train_rows: usize,
     pub test_rows: usize,
     /// `mean squared error`, or `share of wrong classes`.
@@ -375,7 +375,7 @@ pub struct ErrorParts {
 }
 
 impl Fitted {
-    /// Refits the model, preparation included, on `refits` bootstrap samples of seven tenths of the rows.
+    /// Refits the model, preparation included, on halves of seven tenths of the rows, an even number of times.
     pub fn error_parts(&self, rows: &Rows, refits: usize, ctx: &Ctx) -> Result<ErrorParts> {
         let spec = Spec { name: self.header.model.clone(), params: self.header.values() };
         let (entry, estimator) = (ermine::entry(&spec.name)?, ermine::make(&spec)?);
@@ -385,10 +385,10 @@ impl Fitted {
         let test = rows.take(&split.test);
         let test_data = test.data()?;
         let batch = test_data.batch();
+        let refits = refits.max(2).next_multiple_of(2);
         let answers = ctx.map(refits, |refit| {
             let child = ctx.child("refit", refit as u64);
-            let mut rng = child.rng("bootstrap", 0);
-            let sample: Vec<usize> = split.train.iter().map(|_| split.train[rng.below(split.train.len())]).collect();
+            let sample = inspect::half(ctx, &split.train, refit);
             let pipeline = RowSet::of(rows.take(&sample)).fit(&*estimator, self.features(), &child)?;
             let said = pipeline.predict(entry, &batch.x, &test.texts, &child)?;
             let said = said.get(output).ok_or_else(|| Error::Unsupported(format!("{} does not predict", spec.name)))?;

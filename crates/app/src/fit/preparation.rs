@@ -6,7 +6,7 @@
 use crate::table::{Field, Schema, Text};
 use ermine::{
     AnyModel, Array, Ctx, Data, Error, Feature, Output, OwnedCsr, OwnedX, Result, Source, X,
-    prepare::{Preparation, Wants},
+    prepare::{Origin, Preparation, Wants},
     text::{Counts, TextModel, Tfidf},
 };
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,7 @@ impl Recipe {
         let of_numbers = self.preparation.iter().flat_map(Preparation::origins).map(|origin| {
             let Field { name, levels, .. } = &schema.columns[self.numbers[origin.column]];
             match origin.level {
+                Some(Origin::OTHER) => format!("{name}=other"),
                 Some(level) => format!("{name}={}", levels.get(level as usize).map_or("?", String::as_str)),
                 None => name.clone(),
             }

@@ -4,6 +4,8 @@
 //! What is certain to mislead (an id, a copy of the target, the parts of a target that is their sum) is left out, with
 //! the reason; `--keep` brings a column back. What may mislead becomes a warning.
 
+mod leak;
+
 use crate::{
     plan::Dropped,
     read::Sample,
@@ -33,6 +35,10 @@ pub fn inspect(
 ) -> Result<Findings> {
     let (table, mut look) = (&sample.table, Findings::default());
     let truth = table.column(&target.name)?;
+    let encoded = match target.classes.is_empty() {
+        true => Encoded::real(&target.name, truth)?,
+        false => Encoded::with_names(truth, &target.classes),
+    };
     let drop = |look: &mut Findings, column: &str, reason: String| {
         if keep.iter().any(|kept| kept == column) {
             look.worries.push(format!("'{column}' is kept, but {reason}"));
@@ -50,6 +56,10 @@ pub fn inspect(
             drop(&mut look, &field.name, "looks like an id: every value is different".into());
         } else if is_copy(column, truth, !target.classes.is_empty()) {
             drop(&mut look, &field.name, format!("leaks the target: maps one-to-one to '{}'", target.name));
+        } else if !is_called_id(&field.name)
+            && let Some(how) = leak::gives_away(column, &encoded, ctx.seed, ctx)?
+        {
+            drop(&mut look, &field.name, format!("leaks the target '{}': {how}", target.name));
         }
     }
     if target.classes.is_empty() {
@@ -84,10 +94,7 @@ fn is_id(name: &str, column: &Column, numbers: &[usize]) -> bool {
     if rows < 20 {
         return false;
     }
-    let name = name.to_ascii_lowercase();
-    let called = ["id", "index", "uuid", "guid", "rownum", "row", "key"].contains(&name.as_str())
-        || name.ends_with("_id")
-        || name.starts_with("unnamed");
+    let called = is_called_id(name);
     match column {
         Column::Number(values) => {
             let whole = values.iter().all(|value| value.fract() == 0.0);
@@ -107,6 +114,13 @@ fn is_id(name: &str, column: &Column, numbers: &[usize]) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_called_id(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["id", "index", "uuid", "guid", "rownum", "row", "key"].contains(&name.as_str())
+        || name.ends_with("_id")
+        || name.starts_with("unnamed")
 }
 
 fn all_different<T: Hash + Eq>(values: impl Iterator<Item = T>) -> bool {

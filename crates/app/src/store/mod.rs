@@ -24,7 +24,7 @@ pub struct Header {
     pub schema: Schema,
     /// Features made of those columns, where they are not used as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<DerivedColumns>,
     pub target: Option<TargetColumn>,
     /// Smallest and largest value of each raw column of numbers or dates in the rows of the fit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -42,7 +42,7 @@ pub struct Header {
 
 /// Features that are made of raw columns row by row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Made {
+pub struct DerivedColumns {
     pub terms: Vec<Term>,
     /// The features that come out.
     pub schema: Schema,

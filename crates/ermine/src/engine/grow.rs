@@ -6,7 +6,9 @@
 //!
 //! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split into two sets of levels:
 //! in the order of the mean target the best cut is the best of all subsets (Fisher 1958; Breiman et al. 1984), for more than two
-//! classes the order is tried for each class. Missing values are tried on both sides. The random choices at a node hang on its path from
+//! classes the order is tried for each class. Sorted means of many levels explain much by chance alone, so as much is taken off as they would
+//! where the target does not depend on them, like in an adjusted R2. Missing values are tried on both sides; levels that a node has no row of go
+//! where the missing go. The random choices at a node hang on its path from
 //! the root, so subtrees can grow in any order, on any thread and on any worker (`grow/on_workers.rs`).
 
 use crate::{
@@ -603,12 +605,15 @@ impl Grower<'_> {
             }
         }
         let node = Node { column, feature: j, low, high, limits: self.limits, tie };
-        let found = match (self.limits.random, column.feature) {
-            (true, _) => node.random(impurity, scratch, &mut Draws(seed)),
-            (false, Feature::Number) => node.best(impurity, scratch),
-            (false, Feature::Category { .. }) => node.best_subset(impurity, scratch),
-        };
-        (true, found)
+        match (self.limits.random, column.feature) {
+            (true, _) => (true, node.random(impurity, scratch, &mut Draws(seed))),
+            (false, Feature::Number) => (true, node.best(impurity, scratch)),
+            // A category that says no more than chance is as good as constant.
+            (false, Feature::Category { .. }) => {
+                let found = node.best_subset(impurity, scratch);
+                (found.is_some(), found)
+            }
+        }
     }
 }
 
@@ -901,6 +906,7 @@ impl Node<'_> {
         let levels = scratch.codes.clone();
         let range = (self.high - self.low) as usize + 1;
         let mut found: Option<Candidate> = None;
+        let (rows, weighted) = (levels.len() as f64, impurity.weight() * impurity.of_node());
         for order in 0..impurity.orders() {
             let mut sums = vec![(0.0, 0.0, false); range];
             for (i, &level) in levels.iter().enumerate().filter(|(_, level)| **level != MISSING) {
@@ -917,25 +923,36 @@ impl Node<'_> {
                 *code = if level == MISSING { MISSING } else { place[(level - self.low) as usize] };
             }
             let Some(best) = self.pass(impurity, scratch, 0, by_mean.len() as u32 - 1) else { continue };
-            if found.as_ref().is_none_or(|found| best.score > found.score + self.tie) {
-                let left = by_mean[..=best.last as usize].iter().map(|&level| level + self.low as usize);
-                found = Some(self.among(left, best.score, best.missing_left));
+            // Two levels leave no choice of an order.
+            let by_chance = weighted * (by_mean.len() as f64 - 2.0).max(0.0) / (rows - 1.0).max(1.0);
+            let score = best.score - by_chance;
+            let gains = by_chance == 0.0 || score > impurity.gain() + self.tie;
+            if gains && found.as_ref().is_none_or(|found| score > found.score + self.tie) {
+                let present: Vec<usize> = by_mean.iter().map(|&level| level + self.low as usize).collect();
+                found = Some(self.among(&present, best.last as usize + 1, score, best.missing_left));
             }
         }
         found
     }
 
-    fn among(&self, left: impl Iterator<Item = usize>, score: f64, missing_left: bool) -> Candidate {
+    /// The first so many of the levels of the node to the left; those that it has no row of go where the missing go.
+    fn among(&self, present: &[usize], left: usize, score: f64, missing_left: bool) -> Candidate {
         let Feature::Category { levels } = self.column.feature else { unreachable!("a category has levels") };
-        let mut set = vec![0u64; (levels as usize).div_ceil(64)];
-        left.for_each(|level| set[level / 64] |= 1 << (level % 64));
+        let mut set = vec![if missing_left { u64::MAX } else { 0 }; (levels as usize).div_ceil(64)];
+        let (left, right) = present.split_at(left);
+        left.iter().for_each(|level| set[level / 64] |= 1 << (level % 64));
+        right.iter().for_each(|level| set[level / 64] &= !(1 << (level % 64)));
+        // No bits beyond the last level.
+        if let (Some(last), used @ 1..) = (set.last_mut(), levels % 64) {
+            *last &= (1 << used) - 1;
+        }
         Candidate { score, feature: self.feature, cut: Cut::Among(set.into()), missing_left }
     }
 
     /// A random cut between the smallest and the largest value of the node, or a random set of its levels.
     fn random<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch, draws: &mut Draws) -> Option<Candidate> {
-        let n = scratch.codes.len();
-        let mut found = match self.column.feature {
+        let (n, missing) = (scratch.codes.len(), scratch.missing.len());
+        let found = match self.column.feature {
             Feature::Number => {
                 let values = &self.column.values;
                 let (low, high) = (self.column.place(self.low), self.column.place(self.high));
@@ -951,31 +968,29 @@ impl Node<'_> {
                         (self.column.code(low + left - 1), threshold)
                     }
                 };
-                Candidate { score: 0.0, feature: self.feature, cut: Cut::At(cut, threshold), missing_left: false }
+                // Missing is the largest code of all.
+                let here = scratch.codes.iter().filter(|&&code| code <= cut).count();
+                let missing_left = self.missing_left(here, n, missing, draws);
+                Candidate { score: 0.0, feature: self.feature, cut: Cut::At(cut, threshold), missing_left }
             }
             Feature::Category { levels } => {
-                let mut present = vec![false; levels as usize];
-                scratch.codes.iter().filter(|code| **code != MISSING).for_each(|&code| present[code as usize] = true);
-                let present: Vec<usize> = (0..levels as usize).filter(|&level| present[level]).collect();
+                let mut counts = vec![0usize; levels as usize];
+                scratch.codes.iter().filter(|code| **code != MISSING).for_each(|&code| counts[code as usize] += 1);
+                let present: Vec<usize> = (0..levels as usize).filter(|&level| counts[level] > 0).collect();
                 // One level surely left, one surely right, the others by the toss of a coin.
                 let (a, b) = (draws.below(present.len()), draws.below(present.len().max(2) - 1));
                 let b = if b >= a { b + 1 } else { b };
-                let left = present.iter().enumerate().filter(|&(at, _)| at == a || (at != b && draws.next() & 1 == 1));
-                let left: Vec<usize> = left.map(|(_, &level)| level).collect();
-                self.among(left.into_iter(), 0.0, false)
+                let (mut left, mut right) = (Vec::new(), Vec::new());
+                for (at, &level) in present.iter().enumerate() {
+                    let goes_left = at == a || (at != b && draws.next() & 1 == 1);
+                    if goes_left { left.push(level) } else { right.push(level) }
+                }
+                let here = left.iter().map(|&level| counts[level]).sum();
+                let missing_left = self.missing_left(here, n, missing, draws);
+                self.among(&[&left[..], &right[..]].concat(), left.len(), 0.0, missing_left)
             }
         };
-        let missing = scratch.missing.len();
-        let here = match &found.cut {
-            // Missing is the largest code of all.
-            Cut::Between(last, _) | Cut::At(last, _) => scratch.codes.iter().filter(|&code| code <= last).count(),
-            Cut::Among(_) => scratch.codes.iter().filter(|&&code| code != MISSING && found.goes_left(code)).count(),
-        };
-        found.missing_left = match missing {
-            0 => 2 * here > n,
-            _ => self.low != self.high && draws.next() & 1 == 1,
-        };
-        let taken = here + if found.missing_left { missing } else { 0 };
+        let taken = scratch.codes.iter().filter(|&&code| found.goes_left(code)).count();
         let least = self.limits.min_rows_leaf.max(1);
         if taken < least || n - taken < least {
             return None;
@@ -991,8 +1006,16 @@ impl Node<'_> {
         impurity.start(&scratch.sequence);
         scratch.sequence[..taken].iter().for_each(|&i| impurity.take(i as usize));
         let (left, right) = impurity.sides();
-        found.score = impurity.score();
+        let score = impurity.score();
         let allowed = left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf;
-        (allowed && found.score.is_finite()).then_some(found)
+        (allowed && score.is_finite()).then_some(Candidate { score, ..found })
+    }
+
+    /// By the toss of a coin; with the many where nothing is missing.
+    fn missing_left(&self, here: usize, n: usize, missing: usize, draws: &mut Draws) -> bool {
+        match missing {
+            0 => 2 * here > n,
+            _ => self.low != self.high && draws.next() & 1 == 1,
+        }
     }
 }

@@ -180,7 +180,7 @@ impl<'a> Targets<'a> {
     /// The batch is what this worker has of `rows` rows.
     pub fn new(ctx: &Ctx, batch: &Batch<'a>, rows: usize) -> Result<Self> {
         #[derive(Serialize, Deserialize)]
-        struct Part {
+        struct Shard {
             #[serde(with = "as_bytes")]
             values: Vec<f64>,
             codes: Vec<u32>,
@@ -197,7 +197,7 @@ impl<'a> Targets<'a> {
             ctx.check()?;
             Targets { kind: batch.y.kind(), values: values.into(), codes: codes.into(), weights }
         } else {
-            let mine = || Part { values: values.to_vec(), codes: codes.to_vec(), weights };
+            let mine = || Shard { values: values.to_vec(), codes: codes.to_vec(), weights };
             let parts = all_gather(ctx.exchange(), ctx.check().map(|()| mine()))?;
             let mut all =
                 Targets { kind: batch.y.kind(), values: vec![].into(), codes: vec![].into(), weights: vec![] };

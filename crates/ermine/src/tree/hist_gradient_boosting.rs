@@ -293,7 +293,7 @@ impl Settings<'_> {
         let leaves =
             ctx.check().and_then(|()| self.check(loss, &batch)).and_then(|()| held_leaves(&shape, &data.held()));
         let any_above_0 = batch.y.real().iter().any(|y| *y > 0.0);
-        let mine = leaves.as_ref().map(|_| Part { train: train.len(), held_out: held_out.len(), any_above_0 });
+        let mine = leaves.as_ref().map(|_| RowCounts { train: train.len(), held_out: held_out.len(), any_above_0 });
         let parts = all_gather(exchange, mine.map_err(Clone::clone))?;
         if loss == Loss::Poisson && !parts.iter().any(|part| part.any_above_0) {
             return Err(Error::Data(format!("{}: poisson needs a target with a value above 0", self.name)));
@@ -318,7 +318,7 @@ impl Settings<'_> {
 
 /// What one worker says of its rows.
 #[derive(Serialize, Deserialize)]
-struct Part {
+struct RowCounts {
     train: usize,
     held_out: usize,
     any_above_0: bool,
