@@ -588,7 +588,9 @@ fn is_unpenalised(estimator: &dyn AnyEstimator) -> bool {
         values.get(name).is_some_and(|value| value.to_string().parse::<f64>().is_ok_and(|value| value == wanted))
     };
     match estimator.name() {
-        "PoissonRegressor" | "GammaRegressor" | "TweedieRegressor" | "GeneralizedLinearRegressor" | "Ridge" => is("alpha", 0.0),
+        "PoissonRegressor" | "GammaRegressor" | "TweedieRegressor" | "GeneralizedLinearRegressor" | "Ridge" => {
+            is("alpha", 0.0)
+        }
         "LogisticRegression" => {
             is("C", f64::INFINITY) || values.get("penalty").is_some_and(|value| value.to_string() == "none")
         }
