@@ -187,3 +187,11 @@ fn what_is_not_read_says_what_is() {
     );
     assert!(error.expect_err("refused").to_string().contains("latin-1"));
 }
+
+#[test]
+fn what_is_not_utf_8_is_read_as_latin_1_and_said() {
+    let table = csv::read_bytes("t", b"caf\xe9,b\n1,\xa3x\n".to_vec(), &ReadOptions::default()).expect("a table");
+    assert_eq!(table.names(), ["café", "b"]);
+    assert_eq!(values(&table, "b"), ["£x"]);
+    assert!(table.assumed()[0].contains("windows-1252"));
+}

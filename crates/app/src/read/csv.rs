@@ -116,7 +116,7 @@ fn decoded(path: &Path, decoding: &Decoding, options: &ReadOptions) -> Result<(C
     let (text, known) = decoding.open(options)?;
     let mut bytes = Vec::new();
     let done = text.take(options.memory.saturating_add(1)).read_to_end(&mut bytes);
-    done.map_err(|error| Error::io(path, "read", &error))?;
+    done.map_err(|error| Error::io(path, decoding.action(), &error))?;
     if bytes.len() as u64 > options.memory {
         return Err(too_large(path, bytes.len() as u64, options.memory));
     }

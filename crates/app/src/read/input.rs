@@ -262,6 +262,11 @@ impl Decoding {
         &self.assumed
     }
 
+    /// What is done to the bytes, for messages.
+    pub(super) fn action(&self) -> &'static str {
+        if self.pack == Pack::None { "read" } else { "unpack" }
+    }
+
     /// The bytes of the file are what is parsed.
     pub(super) fn is_plain(&self) -> bool {
         self.pack == Pack::None && self.charset == UTF_8 && self.format == Format::Csv

@@ -625,7 +625,9 @@ fn by_words(text: &str, order: Order) -> Option<f64> {
     };
     match (order, others.as_slice()) {
         (Order::YearMonth, [year]) if year.len() == 4 => days_of(year_of(year)?, month, 1),
-        (Order::Named, [year, last]) if year.len() == 4 => days_of(year_of(year)?, month, day(last)?),
+        (Order::Named, [year, last]) if year.len() == 4 && year.parse::<u32>().is_ok() => {
+            days_of(year_of(year)?, month, day(last)?)
+        }
         (Order::Named, [first, year]) => days_of(year_of(year.trim_start_matches('\''))?, month, day(first)?),
         _ => None,
     }
@@ -645,7 +647,7 @@ mod tests {
     }
 
     fn values(fields: &[&str]) -> Vec<String> {
-        let form = column(fields).first().expect("a form");
+        let form = column(fields).first().unwrap_or_else(|| panic!("no form for {fields:?}"));
         let value = |field: &&str| {
             let value = form.read(field.as_bytes()).expect("it fits");
             match form.kind() {
