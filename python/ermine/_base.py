@@ -683,6 +683,8 @@ class Regressor(Estimator):
         X, y = validate_data(
             self, X, y, reset=reset, y_numeric=True, multi_output=self._info["multi_target"], **checks
         )
+        if self._name == "MLPRegressor" and y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
         self._y_is_matrix = y.ndim == 2
         return X, y
 
