@@ -187,6 +187,8 @@ class Model:
             bases.append("Width")
         if "feature_importances_" in self.attributes:
             bases.append("Importances")
+        if hasattr(self.peer, "estimators_samples_") and self.has("Leaf"):
+            bases.append("Draws")
         if self.has("Neighbours"):
             bases.append("Neighbours")
         if self.task == "Clustering" and self.has("Transform") and "inertia_" in self.attributes:

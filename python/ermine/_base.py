@@ -13,7 +13,6 @@ import contextlib
 import functools
 import inspect
 import json
-import math
 import numbers
 import os
 import re
@@ -26,6 +25,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -41,12 +41,22 @@ from sklearn.utils.validation import (
 
 from . import _ermine
 from ._complete import LATER, complete, node_numbers
+from ._forms import (
+    _NOTHING,
+    _SPARSE_OUT,
+    _STARTS,
+    Elsewhere,
+    _equal,
+    _has,
+    _is_single,
+    _members,
+    _plain,
+    _shown,
+    check_form,
+    check_rows,
+)
 
 _LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
-
-
-class Elsewhere(NotImplementedError):
-    """The engine has no form for this; scikit-learn does it."""
 
 
 #: Fits by class, by who did them and why: {(class, "ermine" or "scikit-learn", reason): count}.
@@ -184,7 +194,7 @@ class Estimator:
         finally:
             del self._in_peer
         passes = [n for n in np.ravel(getattr(self, "n_iter_", 1)) if isinstance(n, numbers.Integral)]
-        self.fit_log_, self._fit_rows = FitLog.elsewhere(why, int(max(passes, default=1))), _num_samples(X)
+        self.fit_log_, self._fit_rows = FitLog.elsewhere(why, int(max(passes, default=1))), _count(X)
         self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
         FITS[type(self).__name__, "scikit-learn", why] += 1
         return found
@@ -225,86 +235,17 @@ class Estimator:
             self.__dict__.pop(name, None)
         return set(vars(self))
 
-    def _check_rows(self, X):
-        """Raises `Elsewhere` for rows that the engine has no form for, and for those that scikit-learn refuses."""
-        if sp.issparse(X) and self._peer is not None and not self.__sklearn_tags__().input_tags.sparse:
-            raise Elsewhere("sparse rows")
-        if self._name in ("SGDClassifier", "SGDRegressor"):
-            if self.average and sp.issparse(X):
-                raise Elsewhere("the average over sparse rows")
-            held_out = math.ceil(self.validation_fraction * X.shape[0])
-            if self.early_stopping and not 0 < held_out < X.shape[0] - 1:
-                raise Elsewhere("too few rows to hold some out")
-        if self._name == "TruncatedSVD" and self.algorithm == "arpack" and self.n_components >= min(X.shape):
-            raise Elsewhere("algorithm='arpack' for all components")
-        if self._name == "PolynomialFeatures":
-            degree = self.degree if isinstance(self.degree, numbers.Integral) else max(self.degree)
-            if math.comb(X.shape[1] + int(degree), int(degree)) > 1 << 24:
-                raise Elsewhere("more columns than fit into memory")
-
-    def _check_form(self, *, in_parts=False):
-        """Raises `Elsewhere` for what the engine has no form for, beyond what the forms of the parameters say."""
-        name = self._name
-        if hasattr(self._peer, "_more_validate_params"):
-            self._more_validate_params(for_partial_fit=in_parts)
-        if "DiscriminantAnalysis" in name and self.solver == "svd" and self.shrinkage is not None:
-            raise Elsewhere("shrinkage with the solver svd")
-        if name == "LinearDiscriminantAnalysis" and self.solver == "eigen":
-            raise Elsewhere("solver='eigen' scales its directions otherwise")
-        if name == "LogisticRegressionCV" and self.use_legacy_attributes is not False:
-            raise Elsewhere("the legacy attributes hold the coefficients of every fold")
-        if name == "HuberRegressor" and not self.fit_intercept:
-            raise Elsewhere("fit_intercept=False, where the engine can stop at the start")
-        if "force_alpha" in self._forms and not self.force_alpha and np.min(self.alpha) < 1e-10:
-            raise Elsewhere("alpha below 1e-10 without force_alpha")
-        if name in ("SGDClassifier", "SGDRegressor"):
-            if self.average is not True and self.average > 1:
-                raise Elsewhere(f"average={self.average}, from a later row on")
-            if self.warm_start and "_model" in self.__dict__:
-                raise Elsewhere("warm_start, from the coefficients that are there")
-        if name == "NuSVC" and self.class_weight is not None:
-            raise Elsewhere("class_weight, which libsvm's nu machines take otherwise")
-        if name in ("SelectFromModel", "RFE"):
-            raise Elsewhere("its estimator_ is fitted by itself, in the engine if it is Ermine's")
-        if name == "SplineTransformer" and self.knots != "uniform":
-            raise Elsewhere(f"knots={_shown(self.knots)}")
-        if "bootstrap" in self._forms and "oob_score" in self._forms and self.oob_score and not self.bootstrap:
-            raise Elsewhere("oob_score without bootstrap")
-        if "bootstrap" in self._forms and not self.bootstrap and getattr(self, "max_samples", None) is not None:
-            raise Elsewhere("max_samples without bootstrap")
-        if "Voting" in name or "Stacking" in name:
-            self._validate_estimators()
-            # Here a member is fitted as it is; bagging and boosting draw a seed for each.
-            members = [*_members(self.estimators), *_members(getattr(self, "final_estimator", None))]
-            if any(member._info["random"] and isinstance(member.random_state, (numbers.Integral, np.random.RandomState)) for member in members):
-                raise Elsewhere("random_state of a member")
-            if self.verbose:
-                raise Elsewhere("verbose, which tells how long each member took")
-        if name == "StackingClassifier" and not all(hasattr(member, "predict_proba") for member in _members(self.estimators)):
-            raise Elsewhere("a member without probabilities")
-        if name == "PCA" and self.svd_solver == "arpack" and self.n_components is None:
-            raise Elsewhere("svd_solver='arpack' for all components")
-        # Options of the engine whose traces scikit-learn's class keeps in a form of its own.
-        for option in {
-            "OneHotEncoder": ("drop", "max_categories", "min_frequency"),
-            "OrdinalEncoder": ("handle_unknown", "max_categories", "min_frequency", "unknown_value", "encoded_missing_value"),
-            "SimpleImputer": ("add_indicator",),
-            "KNNImputer": ("add_indicator",),
-        }.get(name, ()):
-            value, default = getattr(self, option), inspect.signature(self._peer.__init__).parameters[option].default
-            if not _equal(value, default):
-                raise Elsewhere(f"{option}={_shown(value)}")
+    def _check_form(self, in_parts=False):
+        check_form(self, in_parts)
 
     def _fit_in_engine(self, X, y, sample_weight, *, previous=None, override=None, reset=True, classes=None, keep=None):
         """`keep` is a dict that gets the checked rows, and what was found about each that is not an attribute."""
         params, starts = self._engine_params()
         single = _is_single(X)
         X, y = self._checked(X, y, reset)
-        self._check_rows(X)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
-        if self._name == "DBSCAN" and weights is not None and weights.min() <= 0:
-            raise Elsewhere("weights of 0 or less")
+        check_rows(self, X, weights)
         params.update(override or {})
         if self._name == "IncrementalPCA":
             params |= self._components(X, previous, in_parts=override is not None)
@@ -384,7 +325,8 @@ class Estimator:
         if self.fit_log_.unfinished:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
-                f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy.",
+                f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy."
+                f"{self._end_in_their_words()}",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -399,6 +341,16 @@ class Estimator:
                 "redundant columns have no meaning of their own.",
                 stacklevel=5,
             )
+
+    def _end_in_their_words(self):
+        """What scikit-learn's class says here; filters and tests look for it."""
+        if "Mixture" in self._name:
+            return " Best performing initialization did not converge."
+        solver = getattr(self, "solver", None) if "Logistic" in self._name else None
+        if solver is None:
+            return ""
+        words = {"lbfgs": "lbfgs failed to converge", "newton-cg": "newton-cg failed to converge"}
+        return f" ({words.get(solver, 'The max_iter was reached which means the coef_ did not converge')})"
 
     def _restore(self, model, log, seed, rows):
         """Takes over a fitted model, from a fit or from a file."""
@@ -642,7 +594,8 @@ class Estimator:
         made = LATER.get(name) if "_model" in self.__dict__ else None
         if made is not None and (value := made(self)) is not None:
             self.__dict__[name] = value
-            return value
+        if name in self.__dict__:
+            return self.__dict__[name]
         # A property or a method that is not there has said why, and Python asks here afterwards.
         asked = next((vars(cls)[name] for cls in type(self).__mro__ if name in vars(cls)), None)
         if hasattr(type(asked), "__get__") and (self._peer is None or hasattr(self._peer, name)):
@@ -730,6 +683,8 @@ class Regressor(Estimator):
         X, y = validate_data(
             self, X, y, reset=reset, y_numeric=True, multi_output=self._info["multi_target"], **checks
         )
+        if self._name == "MLPRegressor" and y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
         self._y_is_matrix = y.ndim == 2
         return X, y
 
@@ -755,6 +710,8 @@ class Regressor(Estimator):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             The predicted values.
         """
+        if X is None and hasattr(self, "_fit_X"):
+            return super().predict(X)  # each row from the others
         values = self._predicted(X, "Value")
         return values if self._y_is_matrix else values[:, 0]
 
@@ -837,6 +794,8 @@ class Classifier(Estimator):
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
             The predicted labels; 0 and 1 where a row may have several.
         """
+        if X is None and hasattr(self, "_fit_X"):
+            return super().predict(X)  # each row from the others
         codes = self._predicted(X, "Class")
         if self._label_type is not None:
             return codes.astype(self._label_type)
@@ -862,6 +821,8 @@ class Classifier(Estimator):
         p : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
+        if X is None and hasattr(self, "_fit_X"):
+            return super().predict_proba(X)  # each row from the others
         return self._predicted(X, "Probability")
 
     @engine_method("Probability")
@@ -1066,21 +1027,30 @@ class Transformer(Estimator):
 
 class Transforms(TransformerMixin):
     @engine_method("Transform")
-    def transform(self, X):
+    def transform(self, X, **options):
         """Compute the new features.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows.
+        **options : dict
+            What scikit-learn's method takes beside (`copy`).
 
         Returns
         -------
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        if sp.issparse(X) and self._name in _SPARSE_OUT or getattr(self, "solver", None) == "lsqr":
-            return super().transform(X)
+        if options or (sp.issparse(X) and self._name in _SPARSE_OUT) or getattr(self, "solver", None) == "lsqr":
+            return super().transform(X, **options)
+        if isinstance(self, Encodes) and self._peer is not None:
+            try:
+                if self._in_table():
+                    return super().transform(X)
+                return self._transformed(_rows(self._validated(X, reset=False)))
+            except (ValueError, TypeError):
+                return super().transform(X)  # which says what it does not know, or knows what to do with it
         rows = self._validated(X, reset=False)
         with self._worded(rows):
             found = self._transformed(_rows(rows))
@@ -1109,7 +1079,7 @@ class Transforms(TransformerMixin):
         found = self._fit_either(X, y, keep=kept, method="fit_transform", **weight)
         if "_model" not in self.__dict__:
             return found
-        if sp.issparse(X) and self._name in _SPARSE_OUT:
+        if (sp.issparse(X) and self._name in _SPARSE_OUT) or (isinstance(self, Encodes) and self._in_table()):
             return super(Estimator, self).transform(X)
         found = kept["transform"] if "transform" in kept else self._transformed(_rows(kept["X"]))
         return found.astype(np.float32) if self._is_halved(X) else found
@@ -1126,19 +1096,23 @@ class Transforms(TransformerMixin):
         return sp.csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
 
     @engine_method("Inverse")
-    def inverse_transform(self, X):
+    def inverse_transform(self, X, **options):
         """Old features from new ones.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features_out)
             Transformed rows.
+        **options : dict
+            What scikit-learn's method takes beside (`copy`).
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
+        if options or (sp.issparse(X) and self._name in _SPARSE_OUT):
+            return super().inverse_transform(X, **options)
         halved = self._is_halved(X)
         X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
         width = dict(self._model.outputs())["Transform"]
@@ -1175,46 +1149,42 @@ class NamesNewColumns(ClassNamePrefixFeaturesOutMixin):
 class Encodes:
     """Columns are categories of any kind: what is not a number is numbered here, in the order of its levels."""
 
+    #: Of each column the levels that are text, sorted; None for a column of numbers. None if all are.
     _levels = None
+    #: Of each column the type of its categories.
+    _types = None
 
     def _validated(self, X, reset):
-        X = validate_data(self, X, reset=reset, **{**self._checks(), "dtype": None, "order": None})
-        if X.dtype.kind in "fiub" and (reset or self._levels is None):
-            X = X.astype(np.float64, copy=False) if sp.issparse(X) else X.astype(np.float64, order="C", copy=False)
+        checked = validate_data(self, X, reset=reset, **{**self._checks(), "dtype": None, "order": None})
+        if checked.dtype.kind in "fiub" and (reset or self._levels is None):
             if reset:
-                self._levels = None
-            return X
-        if not reset and self._levels is None:
-            # Fitted on numbers: text that reads as numbers will do.
-            return X.astype(np.float64, order="C")
-        codes = np.empty(X.shape)
+                self._levels, self._types = None, [checked.dtype] * checked.shape[1]
+            return checked.astype(np.float64, copy=False) if sp.issparse(checked) else checked.astype(np.float64, order="C", copy=False)
+        frame = hasattr(X, "iloc")
+        if not frame and not hasattr(X, "dtype") and checked.dtype.kind == "U":
+            checked = np.asarray(X, dtype=object)  # numbers of a list would have become text
+        columns = [np.asarray(X.iloc[:, j]) if frame else checked[:, j] for j in range(checked.shape[1])]
         if reset:
-            self._levels = []
-            for j, column in enumerate(X.T.tolist()):
-                found = {}
-                numbered = _ermine.encode(column, found, True)
-                levels = sorted(found)
-                # From the order of appearance to that of the levels.
-                place = np.empty(len(levels))
-                place[[int(found[level]) for level in levels]] = np.arange(len(levels))
-                missing = np.isnan(numbered)
-                codes[:, j] = numbered
-                codes[~missing, j] = place[numbered[~missing].astype(np.intp)]
-                self._levels.append(levels)
-            return codes
-        for j, (column, levels) in enumerate(zip(X.T.tolist(), self._levels)):
+            self._types = [column.dtype for column in columns]
+            self._levels = [None if column.dtype.kind in "fiub" else _text_levels(column) for column in columns]
+        codes = np.empty(checked.shape)
+        for j, (column, levels) in enumerate(zip(columns, self._levels or [None] * len(columns))):
             # One past the last level is a category that was never seen, which the model handles or refuses.
-            codes[:, j] = _ermine.encode(column, dict(zip(levels, range(len(levels)))), False)
+            codes[:, j] = column.astype(np.float64) if levels is None else _ermine.encode(column.tolist(), dict(zip(levels, range(len(levels)))), False)
         return codes
 
     def _finish_fit(self):
         """An array of categories for each column; the engine knows them by their numbers, one after another."""
         super()._finish_fit()
         columns = np.split(self.categories_, np.cumsum(self.n_categories_)[:-1])
-        if self._levels is not None:
-            named = zip(columns, self._levels)
-            columns = [np.array([np.nan if code != code else levels[int(code)] for code in codes], dtype=object) for codes, levels in named]
-        self.categories_ = columns
+        kinds = zip(columns, self._levels or [None] * len(columns), self._types or [np.dtype(np.float64)] * len(columns))
+        self.categories_ = [
+            codes.astype(kind) if levels is None else np.array([levels[int(code)] for code in codes], dtype=kind) for codes, levels, kind in kinds
+        ]
+
+    def _in_table(self):
+        """Whether a table is asked for where rows come out sparse, which scikit-learn refuses."""
+        return getattr(self, "sparse_output", False) and _get_output_config("transform", self)["dense"] != "default"
 
     def inverse_transform(self, X):
         """The categories that made these columns."""
@@ -1236,9 +1206,9 @@ class Leaves:
         leaves : ndarray of shape (n_samples,) or (n_samples, n_trees)
         """
         leaves = self._predicted(X, "Leaf").astype(np.int64)
-        if "n_estimators" in self._forms:
-            return leaves
-        return node_numbers(self)[leaves[:, 0]]
+        nodes = node_numbers(self)
+        found = np.column_stack([tree[leaves[:, t]] for t, tree in enumerate(nodes)])
+        return found if "n_estimators" in self._forms else found[:, 0]
 
 
 class Importances:
@@ -1250,15 +1220,26 @@ class Importances:
         return super().feature_importances_
 
 
+class Draws:
+    """For forests: scikit-learn makes the drawn rows from the seeds of the trees, which the engine's are not."""
+
+    @property
+    def estimators_samples_(self):
+        """The rows that each tree was grown on, after a fit of scikit-learn's."""
+        if "_model" in self.__dict__:
+            raise AttributeError(f"the rows that the trees of this {type(self).__name__} drew are not kept")
+        return super().estimators_samples_
+
+
 class Logistic:
-    def _check_form(self, **more):
+    def _check_form(self, in_parts=False):
         from sklearn.linear_model._logistic import _check_solver
 
         penalty = self.penalty
         if penalty == "deprecated":
             ratio = getattr(self, "l1_ratio", 0)
             penalty = "l2" if ratio == 0 else "l1" if ratio == 1 else "elasticnet"
-        super()._check_form(**more)
+        super()._check_form(in_parts)
         _check_solver(self.solver, penalty, self.dual)
         if self.solver == "liblinear":
             raise Elsewhere("solver='liblinear' penalises the intercept")
@@ -1344,6 +1325,22 @@ class Inertia:
 # Conversions
 
 
+def _text_levels(column):
+    """The sorted levels of a column of text; what is of several types or has missing values is scikit-learn's to sort."""
+    found = set(column.tolist())
+    if not all(type(level) is str for level in found):
+        raise Elsewhere("a column that is neither numbers nor text alone")
+    return sorted(found)
+
+
+def _count(X):
+    """How many rows; 0 where neighbours take a tree in their place."""
+    try:
+        return _num_samples(X)
+    except TypeError:
+        return 0
+
+
 def _rows(X):
     """What the engine borrows: a C-ordered matrix, or the parts of a canonical CSR matrix."""
     if not sp.issparse(X):
@@ -1382,100 +1379,3 @@ def _threads(n_jobs):
     # Process pools say through this variable how many threads each process should use.
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(limit))) if limit.isdigit() else cores
-
-
-def _has(forms, kind):
-    return any(form == kind or (isinstance(form, dict) and kind in form) for form in forms)
-
-
-def _items(forms):
-    """The forms of a list's items."""
-    return next((form["List"] for form in forms if isinstance(form, dict) and "List" in form), [])
-
-
-#: Transformers that make sparse rows of sparse rows, where the engine makes dense ones.
-_SPARSE_OUT = ("Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "StandardScaler", "VarianceThreshold")
-
-#: Defaults of scikit-learn's parameters that are about to change or to go.
-_NOTHING = ("deprecated", "warn")
-
-#: Parameters that may be an array from which a fit starts.
-_STARTS = ("init", "means_init", "weights_init", "precisions_init", "covariance_prior", "mean_prior")
-
-
-def _plain(value, forms, name):
-    """A parameter's value as the engine takes it."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, str):
-        return _ermine.Spec.parse(value) if _has(forms, "Model") else value
-    if is_ours(value):
-        return _spec(value)
-    if isinstance(value, (list, tuple)):
-        items = _items(forms)
-        # A member may come with a name, as in scikit-learn's lists of estimators.
-        named = _has(items, "Model")
-        members = [item[1] if named and isinstance(item, tuple) and len(item) == 2 else item for item in value]
-        if named and not all(is_ours(item) for item in members):
-            raise Elsewhere(f"a member of {name} is not Ermine's")
-        return [_plain(item, items, name) for item in members]
-    # A function of scikit-learn that the engine knows by its name.
-    if getattr(value, "__module__", "").startswith("sklearn.") and _chooses(forms, getattr(value, "__name__", "")):
-        return value.__name__
-    raise Elsewhere(f"{name}={_shown(value)}")
-
-
-def _chooses(forms, word):
-    return any(word in form["Choice"] for form in forms if isinstance(form, dict) and "Choice" in form)
-
-
-def is_ours(estimator):
-    """Whether an estimator is of a class of the list itself, and not of one that somebody has derived from it."""
-    return isinstance(estimator, Estimator) and "_name" in vars(type(estimator))
-
-
-def _shown(value):
-    """A value in a few words."""
-    if callable(value):
-        return f"{getattr(value, '__name__', type(value).__name__)}, a function"
-    text = repr(value)
-    return text if len(text) < 40 and "\n" not in text else f"a {type(value).__name__}"
-
-
-def _equal(a, b):
-    """Whether two values of a parameter are plainly the same; arrays never are."""
-    if type(a) is not type(b) and not (isinstance(a, numbers.Real) and isinstance(b, numbers.Real)):
-        return False
-    plain = (str, numbers.Real, tuple, list, type(None), type)
-    return isinstance(a, plain) and (a == b or (a != a and b != b))
-
-
-def _is_single(X):
-    """Whether rows are in single precision."""
-    dtype = getattr(X, "dtype", None)
-    if dtype is not None:
-        return dtype == np.float32
-    dtypes = getattr(X, "dtypes", None)
-    return dtypes is not None and len(dtypes) > 0 and all(dtype == np.float32 for dtype in dtypes)
-
-
-def _members(value):
-    """The estimators in a parameter: itself, or those of a list, with or without names."""
-    if isinstance(value, Estimator):
-        return [value]
-    items = value if isinstance(value, (list, tuple)) else []
-    items = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in items]
-    return [item for item in items if isinstance(item, Estimator)]
-
-
-def _spec(estimator):
-    """An estimator as another's parameter: its name and the parameters of the engine."""
-    if getattr(estimator, "class_weight", None) is not None:
-        raise Elsewhere(f"class_weight of the {type(estimator).__name__} inside")
-    estimator._check_form()
-    params, starts = estimator._engine_params()
-    if starts:
-        raise Elsewhere(f"{starts[0][0]} of the {type(estimator).__name__} inside is an array")
-    return _ermine.Spec(estimator._name, params)

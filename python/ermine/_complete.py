@@ -4,11 +4,13 @@
 asked for.
 """
 
+import numbers
 import warnings
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster._agglomerative import _hc_cut
+from sklearn.exceptions import ConvergenceWarning
 
 # The nodes of trees
 
@@ -60,12 +62,16 @@ def _tree(estimator):
 
 
 def node_numbers(estimator):
-    """The node of each leaf, by the engine's number of the leaf."""
+    """For each tree the node of each leaf, by the engine's number of the leaf."""
     if "_leaf_nodes" not in estimator.__dict__:
         found = estimator._model.trees()
         # Trees with sets of categories have no form in scikit-learn: leaves keep the engine's numbers.
-        leaves = np.arange(estimator._model.attributes()["n_leaves_"]) if found is None else found[0]["leaf"]
-        estimator._leaf_nodes = leaves
+        if found is None:
+            count = estimator._model.attributes().get("n_leaves_", 1 << 20)
+            trees = 1 if "DecisionTree" in estimator._name else dict(estimator._model.outputs())["Leaf"]
+            estimator._leaf_nodes = [np.arange(count)] * trees
+        else:
+            estimator._leaf_nodes = [tree["leaf"] for tree in found]
     return estimator._leaf_nodes
 
 
@@ -170,9 +176,14 @@ def _forest(self, X, y, weights, rows):
     self.n_outputs_ = 1 if y is None or y.ndim == 1 else y.shape[1]
     if hasattr(self, "classes_"):
         self.n_classes_ = len(self.classes_)
-    self.estimator_, self._sample_weight = self.estimator, None
+    self.estimator_, self._sample_weight = self.estimator, weights
     if X is not None:
-        self._n_samples, self._n_samples_bootstrap = X.shape[0], X.shape[0]
+        share, n = self.max_samples, X.shape[0]
+        self._n_samples = n
+        self._n_samples_bootstrap = n if share is None else share if isinstance(share, numbers.Integral) else max(int(n * share), 1)
+    seen = self.__dict__.get("oob_decision_function_", self.__dict__.get("oob_prediction_"))
+    if isinstance(seen, np.ndarray) and not np.isfinite(seen).all():
+        warnings.warn("Some inputs do not have OOB scores: there are too few trees for reliable estimates.", stacklevel=7)
     if hasattr(self, "oob_prediction_") and self.n_outputs_ == 1:
         self.oob_prediction_ = self.oob_prediction_.reshape(-1)
 
@@ -196,7 +207,6 @@ def _neighbours(self, X, y, weights, rows):
         return
     self._fit_X = X
     self.n_samples_fit_ = X.shape[0]
-    self._fit_method, self._tree = "brute", None
     metric = getattr(self, "metric", "minkowski")
     p = getattr(self, "p", 2)
     if metric == "minkowski":
@@ -218,14 +228,20 @@ def _k_means(self, X, y, weights, rows):
 
     self._n_threads = _threads(None)
     self._n_features_out = self.cluster_centers_.shape[0]
-    self._tol, self._algorithm = self.tol, getattr(self, "algorithm", "lloyd")
-    if self.n_init == "auto":
-        self._n_init = 10 if isinstance(self.init, str) and self.init == "random" else 1
-        self._n_init = min(self._n_init, 3) if self._name == "MiniBatchKMeans" else self._n_init
-    else:
-        self._n_init = self.n_init if isinstance(self.init, str) else 1
+    if X is None:
+        return
+    self._check_params_vs_input(X)  # which sets what is private, and warns
+    # The engine counts the pass that finds nothing to change.
+    if self.fit_log_.converged and self._name == "KMeans":
+        self.n_iter_ = max(1, self.n_iter_ - 1)
+    if "labels_" in self.__dict__ and self._name == "KMeans" and len(np.unique(self.labels_)) < self.n_clusters:
+        found = len(np.unique(self.labels_))
+        warnings.warn(
+            f"Number of distinct clusters ({found}) found smaller than n_clusters ({self.n_clusters}). Possibly due to duplicate points in X.",
+            ConvergenceWarning,
+            stacklevel=7,
+        )
     if self._name == "MiniBatchKMeans" and X is not None:
-        self._batch_size = min(self.batch_size, X.shape[0])
         self.n_steps_ = max(1, self.n_iter_ * -(-X.shape[0] // self._batch_size))
         weight = np.ones(X.shape[0]) if weights is None else weights
         labels = self.labels_ if hasattr(self, "labels_") else self._computed(rows, "Cluster")[:, 0].astype(np.int32)
@@ -379,7 +395,7 @@ def _support(self, X, y, weights, rows):
     self._num_iter = self.n_iter_
     if self._sparse:
         self.support_vectors_ = X[self.support_]
-        self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
+        self.dual_coef_, self._dual_coef_ = sp.csr_matrix(self.dual_coef_), sp.csr_matrix(self._dual_coef_)
 
 
 def _kernel_pca(self, X, y, weights, rows):
@@ -410,6 +426,12 @@ def _scaler(self, X, y, weights, rows):
             self.n_samples_seen_ = seen[0] if np.ptp(seen) == 0 else seen
         else:
             self.n_samples_seen_ = np.float64(X.shape[0])
+        if self.with_std and X.shape[0] and "var_" in self.__dict__:
+            from sklearn.preprocessing._data import _is_constant_feature
+
+            constant = _is_constant_feature(self.var_, self.mean_, self.n_samples_seen_)
+            if (self.scale_[constant] != 1.0).any():
+                raise NotImplementedError("a column that is constant up to rounding")
         if not self.with_mean and not self.with_std:
             self.mean_ = self.var_ = None
         if not self.with_std:
@@ -441,10 +463,16 @@ def _one_hot(self, X, y, weights, rows):
 
 def _ordinal(self, X, y, weights, rows):
     self._infrequent_enabled = False
+    if X is not None and not sp.issparse(X):
+        # A missing value is a category of its own, the last one.
+        self.categories_ = [
+            np.append(found, np.nan) if found.dtype.kind == "f" and np.isnan(X[:, j]).any() and not np.isnan(found[-1:]).any() else found
+            for j, found in enumerate(self.categories_)
+        ]
     self._missing_indices = {
         i: len(found) - 1
         for i, found in enumerate(self.categories_)
-        if len(found) and isinstance(found[-1], float) and found[-1] != found[-1]
+        if len(found) and isinstance(found[-1], (float, np.floating)) and found[-1] != found[-1]
     }
 
 
@@ -535,7 +563,26 @@ def _bin_mapper(self):
     return mapper
 
 
-LATER |= {"_predictors": _predictors, "_baseline_prediction": _baseline, "_bin_mapper": _bin_mapper}
+def _fit_method(self):
+    """How scikit-learn's own searches go through the fitted rows, and the tree they use."""
+    if "_fit_X" not in self.__dict__:
+        return None
+    from ._models import NearestNeighbors
+
+    names = [name for name in ("n_neighbors", "algorithm", "leaf_size", "metric", "p", "metric_params", "n_jobs") if hasattr(self, name)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = NearestNeighbors._peer(**{name: getattr(self, name) for name in names}).fit(self._fit_X)
+    self._fit_method, self._tree = theirs._fit_method, theirs._tree
+    return self._fit_method
+
+
+def _tree_of_rows(self):
+    _fit_method(self)
+    return self.__dict__.get("_tree")
+
+
+LATER |= {"_fit_method": _fit_method, "_tree": _tree_of_rows, "_predictors": _predictors, "_baseline_prediction": _baseline, "_bin_mapper": _bin_mapper}
 
 
 def _ada_boost(self, X, y, weights, rows):
@@ -624,10 +671,10 @@ def _bins(self, X, y, weights, rows):
         self.bin_edges_ = np.empty(len(edges), dtype=object)
         self.bin_edges_[:] = edges
     if self.encode != "ordinal":
-        from sklearn.preprocessing import OneHotEncoder
+        from ._models import OneHotEncoder
 
         places = [np.arange(count) for count in self.n_bins_]
-        self._encoder = OneHotEncoder(categories=places, sparse_output=self.encode == "onehot", dtype=np.float64)
+        self._encoder = OneHotEncoder._peer(categories=places, sparse_output=self.encode == "onehot", dtype=np.float64)
         self._encoder.fit(np.zeros((1, len(places))))
 
 

@@ -4,6 +4,7 @@ What Python saves takes its columns as numbers, and comes back as the estimator 
 raw columns first (missing values, categories), and comes back as a `FittedModel`, which takes raw tables.
 """
 
+import ast
 import json
 import os
 
@@ -45,7 +46,7 @@ def save(estimator, path):
     _ermine.Saved.write(os.fspath(path), model, json.dumps(header), params, log.to_json())
 
 
-_SELECTED = FitLog('{"passes": 1, "stop": "Exact", "objective": [], "certificate": null, "notes": []}')
+_SELECTED = FitLog('{"passes": 1, "stop": "Exact", "objective": [], "certificate": "None", "notes": []}')
 
 
 def _selection(estimator):
@@ -84,7 +85,10 @@ def _estimator(saved, header):
     from . import _models
     from ._complete import complete
 
-    estimator = getattr(_models, header["model"])(**saved.params())
+    params = saved.params()
+    if header["model"] in ("RFE", "SelectFromModel") and isinstance(params["estimator"], str):
+        params["estimator"] = _parsed(params["estimator"])
+    estimator = getattr(_models, header["model"])(**params)
     names = saved.prepared_names()
     estimator.n_features_in_ = len(names)
     if names != [f"x{j}" for j in range(len(names))]:
@@ -94,6 +98,27 @@ def _estimator(saved, header):
     estimator._restore(saved.model(), FitLog(saved.log()), seed=header["seed"], rows=header["rows"])
     complete(estimator, None, None, None, None)
     return estimator
+
+
+def _parsed(text):
+    """An estimator from `Name(parameter=value, ...)`, as it stands in a model file."""
+    words = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan": float("nan")}
+
+    def value(node):
+        if isinstance(node, ast.Call):
+            from . import _models
+
+            return getattr(_models, node.func.id)(**{part.arg: value(part.value) for part in node.keywords})
+        if isinstance(node, ast.Name):
+            return words.get(node.id, node.id)
+        if isinstance(node, ast.List):
+            return [value(item) for item in node.elts]
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            return ast.get_source_segment(text, node)  # a word with a dash
+
+    return value(ast.parse(text, mode="eval").body)
 
 
 class FittedModel:

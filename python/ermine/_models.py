@@ -5728,7 +5728,7 @@ class DecisionTreeRegressor(_base.Leaves, _base.Importances, _base.Regressor, sk
         return self._fit_either(X, y, sample_weight=sample_weight, check_input=check_input)
 
 
-class RandomForestClassifier(_base.Leaves, _base.Importances, _base.Classifier, sklearn.ensemble.RandomForestClassifier):
+class RandomForestClassifier(_base.Leaves, _base.Importances, _base.Draws, _base.Classifier, sklearn.ensemble.RandomForestClassifier):
     """Averages many decision trees, each grown on its own sample of rows with random columns at each split.
 
     A strong default.
@@ -5850,7 +5850,7 @@ class RandomForestClassifier(_base.Leaves, _base.Importances, _base.Classifier, 
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class RandomForestRegressor(_base.Leaves, _base.Importances, _base.Regressor, sklearn.ensemble.RandomForestRegressor):
+class RandomForestRegressor(_base.Leaves, _base.Importances, _base.Draws, _base.Regressor, sklearn.ensemble.RandomForestRegressor):
     """Averages many regression trees, each grown on its own sample of rows.
 
     A strong default for numbers.
@@ -5966,7 +5966,7 @@ class RandomForestRegressor(_base.Leaves, _base.Importances, _base.Regressor, sk
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class ExtraTreesClassifier(_base.Leaves, _base.Importances, _base.Classifier, sklearn.ensemble.ExtraTreesClassifier):
+class ExtraTreesClassifier(_base.Leaves, _base.Importances, _base.Draws, _base.Classifier, sklearn.ensemble.ExtraTreesClassifier):
     """Averages many decision trees with random thresholds: smoother than a random forest, and faster to grow.
 
     Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
@@ -6086,7 +6086,7 @@ class ExtraTreesClassifier(_base.Leaves, _base.Importances, _base.Classifier, sk
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class ExtraTreesRegressor(_base.Leaves, _base.Importances, _base.Regressor, sklearn.ensemble.ExtraTreesRegressor):
+class ExtraTreesRegressor(_base.Leaves, _base.Importances, _base.Draws, _base.Regressor, sklearn.ensemble.ExtraTreesRegressor):
     """Averages many regression trees with random thresholds: smoother than a random forest, and faster to grow.
 
     Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``

@@ -48,7 +48,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from . import _ermine
-from ._base import Classifier, Regressor, Transformer, _encoded, _rows, _spec, _threads, is_ours
+from ._base import Classifier, Regressor, Transformer, _encoded, _rows, _threads
+from ._forms import _spec, is_ours
 from .metrics import METRICS
 
 __all__ = [

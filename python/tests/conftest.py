@@ -59,7 +59,6 @@ def data_for(cls, n=80, p=4, seed=0):
 def make(cls, **params):
     """An instance that is quick and, where the seed matters, repeatable."""
     known = inspect.signature(cls.__init__).parameters
-    # With its legacy attributes this class is scikit-learn's work.
     quick = {"n_estimators": 5, "random_state": 0, "use_legacy_attributes": False}
     given = {name: value for name, value in quick.items() if name in known}
     members = [name for name, forms in cls._forms.items() if any("List" in f and "Model" in f["List"] for f in forms if isinstance(f, dict))]

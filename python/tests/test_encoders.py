@@ -53,7 +53,7 @@ def test_missing_unseen_and_mixed_values():
     ours, theirs = ermine.OrdinalEncoder().fit(X[:, 1:]), sklearn.preprocessing.OrdinalEncoder().fit(X[:, 1:])
     np.testing.assert_array_equal(ours.transform(X[:, 1:]), theirs.transform(X[:, 1:]))
     encoder = ermine.OneHotEncoder(handle_unknown="ignore").fit(X)
-    assert encoder.categories_[0][:2].tolist() == ["a", "b"] and np.isnan(encoder.categories_[0][2])
+    assert encoder.categories_[0][:3].tolist() == ["a", "b", None] and np.isnan(encoder.categories_[0][3])
     numbers = np.array([[1.0, 7.0], [3.0, 7.0]])
     for cls in (ermine.OneHotEncoder, ermine.OrdinalEncoder):
         assert [part.tolist() for part in cls().fit(numbers).categories_] == [[1.0, 3.0], [7.0]]
