@@ -168,7 +168,7 @@ impl Progress {
         // indicatif draws to stderr and hides itself when that is not a terminal.
         let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("a valid template"));
-        bar.enable_steady_tick(std::time::Duration::from_millis(120));
+        bar.enable_steady_tick(Duration::from_millis(120));
         Progress(bar)
     }
 
