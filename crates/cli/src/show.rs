@@ -242,7 +242,8 @@ fn drivers(out: &mut impl Write, report: &Report) -> io::Result<()> {
 
 /// What was done to the columns: a line for each, those of one kind together where there are many.
 pub fn prepared(out: &mut impl Write, steps: &[Prepared]) -> io::Result<()> {
-    let changed: Vec<&Prepared> = steps.iter().filter(|step| step.scaled || step.columns != 1).collect();
+    let changed: Vec<&Prepared> =
+        steps.iter().filter(|step| step.scaled || step.columns != 1 || step.reference.is_some()).collect();
     if changed.is_empty() {
         return Ok(());
     }
@@ -535,6 +536,10 @@ pub fn prediction_columns(
             Output::Probability if values.cols == classes.len() => {
                 columns.extend(classes.iter().enumerate().map(|(j, name)| (format!("p({name})"), column(j))));
             }
+            Output::Transform if made_names(fitted).is_some_and(|names| names.len() == values.cols) => {
+                let names = made_names(fitted).unwrap_or_default();
+                columns.extend(names.into_iter().enumerate().map(|(j, name)| (name, column(j))));
+            }
             other => {
                 let name = format!("{other:?}").to_lowercase();
                 let numbered = |j: usize| if values.cols == 1 { name.clone() } else { format!("{name}{j}") };
@@ -543,6 +548,27 @@ pub fn prediction_columns(
         }
     }
     Ok(columns)
+}
+
+/// What a transformer calls its columns, codes as the levels they stand for; none if two would have one name.
+fn made_names(fitted: &Fitted) -> Option<Vec<String>> {
+    let inputs = fitted.prepared_names();
+    let levels = fitted.preparation.as_ref().map_or(Vec::new(), |recipe| recipe.levels(fitted.features()));
+    let named = |made: String| {
+        let of = |(input, levels): (&String, &Vec<String>)| {
+            let code = made.strip_prefix(input.as_str())?.strip_prefix('=')?;
+            match code.parse::<f64>() {
+                Ok(code) if code.is_nan() => Some(format!("{input}=missing")),
+                Ok(code) => Some(format!("{input}={}", levels.get(code as usize)?)),
+                Err(_) => None,
+            }
+        };
+        let found = inputs.iter().zip(&levels).filter(|(_, levels)| !levels.is_empty()).find_map(of);
+        found.unwrap_or(made)
+    };
+    let names: Vec<String> = fitted.model.feature_names(&inputs)?.into_iter().map(named).collect();
+    let distinct = names.iter().collect::<std::collections::BTreeSet<_>>().len();
+    (distinct == names.len()).then_some(names)
 }
 
 pub fn evaluation(

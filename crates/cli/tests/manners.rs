@@ -143,6 +143,17 @@ fn components_show_what_they_explain() {
 }
 
 #[test]
+fn encoded_columns_are_called_by_their_levels() {
+    let folder = folder();
+    let at = folder.path();
+    let ignored = "--ignore=bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,year,sex";
+    done(at, &["fit", "penguins.csv", "--model", "OneHotEncoder", ignored, "-o", "levels.ermine"]);
+    let (table, _) = done(at, &["predict", "levels.ermine", "penguins.csv"]);
+    let head = "species=Adelie,species=Gentoo,species=Chinstrap,island=Torgersen,island=Biscoe,island=Dream";
+    assert_eq!(table.lines().next(), Some(head));
+}
+
+#[test]
 fn a_planted_row_is_found() {
     let folder = folder();
     let at = folder.path();
