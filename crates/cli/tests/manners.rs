@@ -243,7 +243,7 @@ fn check(schema: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
         "array" => value.is_array(),
         _ => value.is_object(),
     };
-    if !types.is_empty() && !types.iter().any(|name| is(name)) {
+    if !types.is_empty() && !types.iter().any(is) {
         return problems.push(format!("{at}: {value} is not {types:?}"));
     }
     for (i, item) in value.as_array().into_iter().flatten().enumerate() {
