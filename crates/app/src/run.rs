@@ -16,7 +16,7 @@ use crate::{
     table::Kind,
 };
 use ermine::{
-    Ctx, Error, Result, Spec, Task,
+    Ctx, Error, Output, Result, Spec, Task,
     core::ctx::{Alone, Progress, all_gather},
     metrics::{self, Metric},
 };
@@ -186,10 +186,13 @@ impl Job {
         if self.insight {
             insight.tree = explain::tree_picture(&pipeline, &plan.features, plan.classes(), 4);
         }
-        let clusters = cluster_sizes(&pipeline, ctx)?;
-        if !clusters.is_empty() {
+        let mut clusters = cluster_sizes(&pipeline, ctx)?;
+        if clusters.is_empty() && !supervised {
+            (clusters, insight.groups) = predicted_groups(&rows, &pipeline, &plan, ctx)?;
+        }
+        insight.cluster_curve = cluster_curve;
+        if insight.groups.is_empty() && !clusters.is_empty() {
             insight.groups = groups(learning.set(&rows), &pipeline, &plan, ctx)?;
-            insight.cluster_curve = cluster_curve;
         }
         let sizes = Sizes {
             total,
@@ -498,6 +501,21 @@ fn check_target(plan: &Plan, rows: &RowSet) -> Result<()> {
 }
 
 /// Rows in each cluster, over all workers.
+/// Sizes and nature of the clusters of a model that names none of its rows' own, as a mixture, if it names those of others.
+fn predicted_groups(rows: &RowSet, pipeline: &Pipeline, plan: &Plan, ctx: &Ctx) -> Result<(Vec<usize>, Vec<Group>)> {
+    let has = pipeline.fit.model.outputs().iter().any(|(output, _)| *output == Output::Cluster);
+    if !has || rows.most_gathered() < rows.len() {
+        return Ok(Default::default());
+    }
+    let all = rows.gather(&(0..rows.len()).collect::<Vec<_>>(), ctx)?;
+    let x = pipeline.recipe.apply(&all.data()?.batch().x, &all.texts, ctx)?;
+    let alone = ctx.clone().with_exchange(Alone);
+    let said = ermine::predict(&alone, &*pipeline.fit.model, &x.x(), Output::Cluster, false)?;
+    let labels: Vec<i64> = said.values.iter().map(|label| *label as i64).collect();
+    let groups = explain::groups(&all, &plan.features, &labels);
+    Ok((groups.iter().map(|group| group.rows).collect(), groups))
+}
+
 /// What each cluster is, seen in a sample of the rows.
 fn groups(rows: &RowSet, pipeline: &Pipeline, plan: &Plan, ctx: &Ctx) -> Result<Vec<Group>> {
     let labels = all_gather(ctx.exchange(), Ok(pipeline.labels().to_vec()))?.concat();

@@ -114,6 +114,7 @@ fn what_was_assumed_is_said() {
     let years = text("country,2019,2020,2021\nFrance,3.5,3.25,4\nPeru,1,7,7.5\n", &plain);
     assert_eq!(years.names(), ["country", "2019", "2020", "2021"]);
     assert!(said(&years).contains("--no-header"));
+    assert_eq!(text("open,inf\n1,2\n", &plain).names(), ["open", "inf"], "inflation, not infinity");
     assert_eq!(text("1,2,3\n4,5,6\n", &plain).rows(), 2, "rows that all count on are rows");
     assert_eq!(text("a,b\n1,2\n", &plain).assumed(), [] as [String; 0]);
 }

@@ -107,7 +107,7 @@ pub fn components(out: &mut impl Write, report: &Report) -> io::Result<()> {
     if report.components.is_empty() {
         return Ok(());
     }
-    let unit = if report.preparation.iter().any(|step| step.scaled) { " of standardised columns" } else { "" };
+    let unit = if report.preparation.iter().any(|step| step.scaled) { " (standardised columns)" } else { "" };
     let titles = format!("{:>4}  {:>12}  {:>8}  {:>8}  made of", "", "variance", "share", "so far");
     writeln!(out, "{HEADING}parts{HEADING:#}   {FAINT}{titles}{unit}{FAINT:#}")?;
     let mut so_far = 0.0;

@@ -375,6 +375,11 @@ fn summary(
         let counts = format!("{} rows here, but the model was fitted on {}", rows.len(), fitted.header.rows);
         return Err(Error::Data(format!("{counts}: a summary needs the rows of the fit")).into());
     }
+    if ermine_app::report::preparation(&fitted).iter().any(|step| step.scaled) {
+        terminal::warn(
+            "coefficients are for columns of mean 0 and deviation 1; fit with --no-scale for the units of the file",
+        );
+    }
     let found = fitted.inference(&ctx, &rows, level)?;
     if json {
         serde_json::to_writer_pretty(&mut *out, &found).map_err(io::Error::from)?;

@@ -240,7 +240,8 @@ fn drivers(out: &mut impl Write, report: &Report) -> io::Result<()> {
 
 /// What was done to the columns: a line for each, those of one kind together where there are many.
 pub fn prepared(out: &mut impl Write, steps: &[Prepared]) -> io::Result<()> {
-    let changed: Vec<&Prepared> = steps.iter().filter(|step| step.scaled || step.columns != 1).collect();
+    let changed: Vec<&Prepared> =
+        steps.iter().filter(|step| step.scaled || step.columns != 1 || step.reference.is_some()).collect();
     if changed.is_empty() {
         return Ok(());
     }

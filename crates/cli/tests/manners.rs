@@ -143,6 +143,17 @@ fn components_show_what_they_explain() {
 }
 
 #[test]
+fn encoded_columns_are_called_by_their_levels() {
+    let folder = folder();
+    let at = folder.path();
+    let ignored = "--ignore=bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,year,sex";
+    done(at, &["fit", "penguins.csv", "--model", "OneHotEncoder", ignored, "-o", "levels.ermine"]);
+    let (table, _) = done(at, &["predict", "levels.ermine", "penguins.csv"]);
+    let head = "species=Adelie,species=Gentoo,species=Chinstrap,island=Torgersen,island=Biscoe,island=Dream";
+    assert_eq!(table.lines().next(), Some(head));
+}
+
+#[test]
 fn a_planted_row_is_found() {
     let folder = folder();
     let at = folder.path();
@@ -232,7 +243,7 @@ fn check(schema: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
         "array" => value.is_array(),
         _ => value.is_object(),
     };
-    if !types.is_empty() && !types.iter().any(|name| is(name)) {
+    if !types.is_empty() && !types.iter().any(is) {
         return problems.push(format!("{at}: {value} is not {types:?}"));
     }
     for (i, item) in value.as_array().into_iter().flatten().enumerate() {

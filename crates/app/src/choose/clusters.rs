@@ -6,7 +6,7 @@ use crate::{
     table::Schema,
 };
 use ermine::{
-    Ctx, Data, Result, Spec, Value,
+    Ctx, Data, Error, Result, Spec, Value,
     cluster::{GaussianMixture, KMeans, Starts},
     core::ctx::Alone,
     inspect::{choose_clusters, choose_components},
@@ -69,7 +69,12 @@ pub fn settle(spec: &Spec, rows: &RowSet, features: &Schema, ctx: &Ctx) -> Resul
     }
     // Everyone has the same sample and comes to the same number.
     let alone = ctx.clone().with_exchange(Alone);
-    let curve = curve(name, &sample, features, &ks, &alone)?;
+    // What cannot be compared cannot be fitted either, and the fit says why.
+    let curve = match curve(name, &sample, features, &ks, &alone) {
+        Ok(curve) => curve,
+        Err(Error::Cancelled) => return Err(Error::Cancelled),
+        Err(_) => return Ok((spec, None)),
+    };
     spec.params.insert(number.into(), Value::parse(&curve.chosen.to_string()));
     Ok((spec, Some(curve)))
 }

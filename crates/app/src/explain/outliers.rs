@@ -149,11 +149,13 @@ fn mahalanobis(raw: &Rows, plan: &Plan, ctx: &Ctx) -> Result<Vec<f64>> {
 struct Typical {
     numbers: Vec<(f64, f64)>,
     shares: Vec<Vec<f64>>,
+    /// Share of rows without a value.
+    missing: Vec<f64>,
 }
 
 impl Typical {
     fn of(raw: &Rows, plan: &Plan) -> Typical {
-        let mut typical = Typical { numbers: Vec::new(), shares: Vec::new() };
+        let mut typical = Typical { numbers: Vec::new(), shares: Vec::new(), missing: Vec::new() };
         for (j, field) in plan.features.columns.iter().enumerate() {
             let values: Vec<f64> = (0..raw.len()).map(|i| raw.x[(i, j)]).filter(|value| !value.is_nan()).collect();
             let count = values.len().max(1) as f64;
@@ -169,6 +171,7 @@ impl Typical {
             }
             typical.numbers.push((mean, deviation));
             typical.shares.push(shares);
+            typical.missing.push(1.0 - values.len() as f64 / raw.len() as f64);
         }
         typical
     }
@@ -179,8 +182,17 @@ impl Typical {
             let value = raw.x[(row, j)];
             let column = field.name.clone();
             match field.kind {
-                _ if value.is_nan() => {}
                 Kind::Text => {}
+                _ if value.is_nan() => {
+                    let share = self.missing[j].max(1e-9);
+                    let typical = format!("{:.1} % of rows", 100.0 * share);
+                    odd.push(Oddity {
+                        column,
+                        value: "missing".into(),
+                        typical,
+                        apart: ((1.0 - share) / share).sqrt(),
+                    });
+                }
                 Kind::Category => {
                     let Some(&share) = self.shares[j].get(value as usize) else { continue };
                     let apart = ((1.0 - share) / share.max(1e-9)).sqrt();
@@ -199,7 +211,7 @@ impl Typical {
             }
         }
         odd.sort_by(|a, b| b.apart.total_cmp(&a.apart));
-        odd.retain(|oddity| oddity.apart > 1.0);
+        odd.retain(|oddity| oddity.apart > 1.5);
         odd.truncate(ODD);
         odd
     }

@@ -246,7 +246,7 @@ pub(crate) struct FormSet(u64);
 
 impl FormSet {
     /// What is not asked for by name.
-    pub(crate) const ALL: FormSet = FormSet((1 << (COUNT - ASKED)) - 1 | FormSet::COMMA_FIRST);
+    pub(crate) const ALL: FormSet = FormSet(((1 << (COUNT - ASKED)) - 1) | FormSet::COMMA_FIRST);
     /// No number, as the strings of a file that could have said number.
     pub(crate) const NOT_NUMBERS: FormSet = FormSet(FormSet::ALL.0 & !((1 << (3 + 3 * MARKS.len())) - 1));
     pub(crate) const STRING: FormSet = FormSet(0);
@@ -471,7 +471,7 @@ fn day_and_time(text: &str, order: Order) -> Option<f64> {
     let before = text[..hour].strip_suffix(['T', 't', ' '])?;
     let day = day(before.trim_end_matches([' ', ',']), order)?;
     let (seconds, zone) = time(&text[hour..], true)?;
-    (seconds < 86_401.0).then(|| day * 86_400.0 + seconds - zone)
+    (seconds < 86_401.0).then_some(day * 86_400.0 + seconds - zone)
 }
 
 /// Seconds of `10:30`, `2:05:30.5`, `1:05 PM`, and of the zone behind it where there may be one.
@@ -664,7 +664,7 @@ mod tests {
         for form in FORMS {
             assert_eq!(Form::try_from(String::from(form)), Ok(form));
         }
-        assert!(COUNT < 63);
+        const { assert!(COUNT < 63) };
     }
 
     #[test]

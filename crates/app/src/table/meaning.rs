@@ -211,7 +211,7 @@ pub(crate) fn date(field: &[u8]) -> Option<f64> {
 /// Days since 1970-01-01, if there is such a day.
 #[inline]
 pub(super) fn days_of(year: u32, month: u32, day: u32) -> Option<f64> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let length = match month {
         2 => 28 + u32::from(leap),
         4 | 6 | 9 | 11 => 30,

@@ -79,6 +79,10 @@ impl Answer<'_> {
                 Output::Probability if values.cols == classes.len() => {
                     columns.extend(classes.iter().enumerate().map(|(j, name)| (format!("p({name})"), column(j))));
                 }
+                Output::Transform if made_names(self.fitted).is_some_and(|names| names.len() == values.cols) => {
+                    let names = made_names(self.fitted).unwrap_or_default();
+                    columns.extend(names.into_iter().enumerate().map(|(j, name)| (name, column(j))));
+                }
                 other => {
                     let name = name_of(*other);
                     let numbered = |j: usize| if values.cols == 1 { name.clone() } else { format!("{name}{j}") };
@@ -247,6 +251,27 @@ impl Answer<'_> {
         }
         out.extend_from_slice(b"}}");
     }
+}
+
+/// What a transformer calls its columns, codes as the levels they stand for; none if two would have one name.
+fn made_names(fitted: &Fitted) -> Option<Vec<String>> {
+    let inputs = fitted.prepared_names();
+    let levels = fitted.preparation.as_ref().map_or(Vec::new(), |recipe| recipe.levels(fitted.features()));
+    let named = |made: String| {
+        let of = |(input, levels): (&String, &Vec<String>)| {
+            let code = made.strip_prefix(input.as_str())?.strip_prefix('=')?;
+            match code.parse::<f64>() {
+                Ok(code) if code.is_nan() => Some(format!("{input}=missing")),
+                Ok(code) => Some(format!("{input}={}", levels.get(code as usize)?)),
+                Err(_) => None,
+            }
+        };
+        let found = inputs.iter().zip(&levels).filter(|(_, levels)| !levels.is_empty()).find_map(of);
+        found.unwrap_or(made)
+    };
+    let names: Vec<String> = fitted.model.feature_names(&inputs)?.into_iter().map(named).collect();
+    let distinct = names.iter().collect::<std::collections::BTreeSet<_>>().len();
+    (distinct == names.len()).then_some(names)
 }
 
 /// The name of an output where a user asks for it and where it is not the prediction itself.

@@ -84,9 +84,10 @@ fn trim_lines(data: &[u8]) -> &[u8] {
     &data[start..]
 }
 
-/// Names of columns do not look like values.
+/// Names of columns do not look like values; `inf` and `nan` may be names.
 fn looks_like_header(first: &[Vec<u8>]) -> bool {
-    !first.iter().any(|field| FormSet::of(field).first().is_some())
+    let word = |field: &[u8]| matches!(field.to_ascii_lowercase().as_slice(), b"inf" | b"infinity" | b"nan");
+    !first.iter().any(|field| !word(field) && FormSet::of(field).first().is_some())
 }
 
 /// Whether the numbers among these fields go up in equal steps, as years and numbered columns do.
