@@ -680,7 +680,8 @@ def _bins(self, X, y, weights, rows):
 
 def _support_mask(self, X, y, weights, rows):
     if "support_" in self.__dict__:
-        self.support_ = np.asarray(self.support_).astype(bool)
+        chosen = np.asarray(self.support_)
+        self.support_ = chosen if chosen.dtype == bool else np.isin(np.arange(self.n_features_in_), chosen)
     if self._name == "RFE":
         self.n_features_ = np.int64(self.support_.sum())
     if X is None:
