@@ -262,6 +262,8 @@ def _least_squares(self, X, y, weights, rows):
 
 
 def _ridge(self, X, y, weights, rows):
+    if y is not None and y.ndim == 2:
+        self.intercept_ = np.atleast_1d(self.intercept_) if self.fit_intercept else self.intercept_
     if self.positive:
         self.solver_ = "lbfgs"
         return
