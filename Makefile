@@ -22,6 +22,7 @@ setup: $(VENV)/ready
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest pytest-timeout mpi4py \
+		cloudpickle skops \
 		ruff mypy
 	touch $@
 

@@ -262,6 +262,8 @@ def _least_squares(self, X, y, weights, rows):
 
 
 def _ridge(self, X, y, weights, rows):
+    if y is not None and y.ndim == 2:
+        self.intercept_ = np.atleast_1d(self.intercept_) if self.fit_intercept else self.intercept_
     if self.positive:
         self.solver_ = "lbfgs"
         return
@@ -680,7 +682,8 @@ def _bins(self, X, y, weights, rows):
 
 def _support_mask(self, X, y, weights, rows):
     if "support_" in self.__dict__:
-        self.support_ = np.asarray(self.support_).astype(bool)
+        chosen = np.asarray(self.support_)
+        self.support_ = chosen if chosen.dtype == bool else np.isin(np.arange(self.n_features_in_), chosen)
     if self._name == "RFE":
         self.n_features_ = np.int64(self.support_.sum())
     if X is None:

@@ -88,6 +88,13 @@ def _descent(self, in_parts):
         raise Elsewhere("class_weight='balanced' in parts")
 
 
+def _networks(self, in_parts):
+    if self.solver == "lbfgs" and self.max_fun != 15000:
+        raise Elsewhere(f"max_fun={self.max_fun}")
+    if in_parts and (self.early_stopping or self.solver == "lbfgs"):
+        raise Elsewhere("early_stopping or solver='lbfgs' in parts")
+
+
 def _ridge(self, _):
     if self.positive and self.solver not in ("auto", "lbfgs"):
         raise Elsewhere(f"solver={self.solver!r} for coefficients of 0 or more")
@@ -162,6 +169,7 @@ PARAMETER_RULES = (
     (("HuberRegressor",), _huber),
     (("BernoulliNB", "CategoricalNB", "ComplementNB", "MultinomialNB"), _counts),
     (("SGDClassifier", "SGDRegressor"), _descent),
+    (("MLPClassifier", "MLPRegressor"), _networks),
     (("Ridge",), _ridge),
     (("Lasso", "ElasticNet"), _nets),
     (("NuSVC",), _nu),
@@ -221,6 +229,11 @@ def _intercept_of_sparse(self, X, _):
         raise Elsewhere(f"solver={self.solver!r} with the intercept of sparse rows")
 
 
+def _weighted_folds(self, X, weights):
+    if weights is not None and self.cv is not None:
+        raise Elsewhere("weights with cv, which scikit-learn does not score by")
+
+
 def _too_many_components(self, X, _):
     if isinstance(self.n_components, numbers.Integral) and self.n_components > min(X.shape):
         raise Elsewhere("more components than rows or columns")
@@ -238,6 +251,7 @@ ROW_RULES = (
     (("StandardScaler", "RobustScaler"), _centred),
     (("SimpleImputer",), _empty),
     (("Ridge",), _intercept_of_sparse),
+    (("RidgeCV",), _weighted_folds),
     (("PCA",), _too_many_components),
 )
 

@@ -68,7 +68,7 @@ def test_metadata_routing():
     X, y = load_iris(return_X_y=True)
     weight = np.where(y == 2, 5.0, 1.0)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = ermine.LogisticRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        model = ermine.LogisticRegression().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         search = GridSearchCV(make_pipeline(ermine.StandardScaler().set_fit_request(sample_weight=False), model), {})
         found = search.fit(X, y, sample_weight=weight).best_estimator_[-1]
         scaled = ermine.StandardScaler().fit_transform(X)
@@ -112,6 +112,7 @@ TREES = ["DecisionTree", "RandomForest", "ExtraTrees", "HistGradientBoosting"]
 def test_shap_of_trees(family, kind):
     shap = pytest.importorskip("shap", reason="brings numba along")
     X, y = load_breast_cancer(return_X_y=True) if kind == "Classifier" else load_diabetes(return_X_y=True)
+    X = X.astype(np.float32).astype(float)  # shap, as scikit-learn, goes through trees in single precision
     params = {"max_iter": 20} if family == "HistGradientBoosting" else {"random_state": 0, "max_depth": 6}
     params |= {"n_estimators": 10} if family in ("RandomForest", "ExtraTrees") else {}
     model = getattr(ermine, family + kind)(**params).fit(X, y)

@@ -49,6 +49,8 @@ class _Counts:
     def _cut(self):
         """How documents are cut into terms."""
         stop = self.get_stop_words() if self.analyzer == "word" else None
+        if stop:
+            self._check_stop_words_consistency(stop, self.build_preprocessor(), self.build_tokenizer())
         return {
             "analyzer": self.analyzer,
             "ngram_range": [int(n) for n in self.ngram_range],
@@ -61,7 +63,11 @@ class _Counts:
         values, columns, starts, width = parts
         # Narrow row starts, as scikit-learn has them, wherever they fit.
         starts = starts if len(values) > np.iinfo(np.int32).max else starts.astype(np.int32)
-        return sp.csr_matrix((values.astype(self.dtype, copy=False), columns, starts), shape=(len(starts) - 1, width))
+        return sp.csr_matrix((values.astype(self._type_out(), copy=False), columns, starts), shape=(len(starts) - 1, width))
+
+
+    def _type_out(self):
+        return self.dtype
 
 
 def _listed(documents):
@@ -108,7 +114,10 @@ class _Learns(_Counts):
             "max_df": float(most),
             "max_features": None if self.max_features is None else int(self.max_features),
         }
-        self._text, parts = _ermine.Text.fit(documents, params, threads=_threads(None), **self._weighing())
+        try:
+            self._text, parts = _ermine.Text.fit(documents, params, threads=_threads(None), **self._weighing())
+        except ValueError as error:
+            raise ValueError(f"empty vocabulary: {error}" if "no terms are left" in str(error) else str(error)) from None
         terms = self._text.vocabulary()
         self.fixed_vocabulary_ = False
         self.vocabulary_ = dict(zip(terms, range(len(terms))))
@@ -167,6 +176,10 @@ class TfidfVectorizer(_Learns, _sklearn.TfidfVectorizer):
     (2, 4)
     """
 
+    def _type_out(self):
+        # Weights are no integers, whatever the counts are asked to be.
+        return self.dtype if np.issubdtype(self.dtype, np.floating) else np.float64
+
     def _weighing(self):
         self._check_params()
         names = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
@@ -176,7 +189,7 @@ class TfidfVectorizer(_Learns, _sklearn.TfidfVectorizer):
         # Where scikit-learn keeps the weights, so that its other methods find them.
         self._tfidf = _sklearn.TfidfTransformer(**self._weighing())
         if self.use_idf:
-            self._tfidf.idf_ = np.array(self._text.idf())
+            self._tfidf.idf_ = np.array(self._text.idf(), dtype=self._type_out())
 
 
 class HashingVectorizer(_Counts, _sklearn.HashingVectorizer):
