@@ -309,7 +309,7 @@ fn bad_rows_are_named() {
         assert_eq!(server.post("/v1/models/m:predict", json, body).status, 400, "{body:?}");
     }
     assert_eq!(server.post("/v1/models/m:predict", json, nested.as_bytes()).status, 422);
-    assert_eq!(server.post("/v1/models/m:predict", json, deep[..90_000].as_bytes()).status, 400);
+    assert_eq!(server.post("/v1/models/m:predict", json, &deep.as_bytes()[..90_000]).status, 400);
     assert_eq!(server.predict(&json!(vec![row(); 51])).status, 413);
     assert_eq!(server.post("/v1/models/m:predict", json, &vec![b' '; 200_000]).status, 413);
     // A gigabyte that is announced is refused before it is sent.

@@ -191,7 +191,7 @@ mod tests {
 
     fn category(of: impl Fn(usize) -> u32, levels: u32) -> Column {
         let levels = (0..levels).map(|level| format!("level {level}")).collect();
-        Column::Category(Category { codes: (0..N).map(|row| of(row)).collect(), levels })
+        Column::Category(Category { codes: (0..N).map(of).collect(), levels })
     }
 
     fn number(of: impl Fn(usize) -> f64) -> Column {

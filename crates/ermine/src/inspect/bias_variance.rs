@@ -35,7 +35,8 @@ pub fn half(ctx: &Ctx, train: &[usize], index: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..train.len()).collect();
     ctx.child("halves", index as u64 / 2).rng("order", 0).shuffle(&mut order);
     let (first, second) = order.split_at(train.len() / 2);
-    let mut rows: Vec<usize> = if index % 2 == 0 { first } else { second }.iter().map(|&at| train[at]).collect();
+    let mut rows: Vec<usize> =
+        if index.is_multiple_of(2) { first } else { second }.iter().map(|&at| train[at]).collect();
     rows.sort_unstable();
     rows
 }
