@@ -11,6 +11,7 @@ use crate::{
     core::{
         Batch, Feature, Reduce, Sweep,
         ctx::Progress,
+        memory,
         model::Property,
         param::{above, at_least, between},
         params, reduce,
@@ -73,6 +74,13 @@ impl Estimator for LogisticRegressionCV {
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticCvModel>> {
+        let tried = self.Cs.count();
+        memory::check(
+            "LogisticRegressionCV",
+            &format!("Cs={tried}"),
+            &[tried, self.l1_ratios.len().max(1), self.cv + 1],
+            8,
+        )?;
         let mut cs = match &self.Cs {
             Alphas::Count(1) => vec![1.0],
             Alphas::Count(count) => {
