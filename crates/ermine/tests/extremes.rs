@@ -1,4 +1,5 @@
-//! Every model with every declared parameter at its extremes, on data of every bad kind: each fit ends in a sound model or in a refusal
+//! Every model with every declared parameter at its extremes, on data of every bad kind: each fit ends in a sound
+//! model or in a refusal
 //! by name, never in a panic, an abort, a hang or a NaN that nobody mentions.
 //!
 //! ERMINE_EXTREMES sets the number of combinations, ERMINE_EXTREMES_SEED their seed; a failure names the case, and

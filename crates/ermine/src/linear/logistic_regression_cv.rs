@@ -1,8 +1,11 @@
 //! Logistic regression with the strength and mix of its penalty chosen by cross-validation, then fitted on all rows.
 //!
-//! Unless the caller brings folds, a row belongs to the fold of its number modulo the number of folds: every fold has its share of
-//! every class when rows are in random order and when they are sorted by class. Within a fold, strengths are fitted from strong to
-//! weak, each from the one before. Each fold is the same source with the weight of the held-out rows at zero, so that nothing is
+//! Unless the caller brings folds, a row belongs to the fold of its number modulo the number of folds: every fold has
+//! its share of
+//! every class when rows are in random order and when they are sorted by class. Within a fold, strengths are fitted
+//! from strong to
+//! weak, each from the one before. Each fold is the same source with the weight of the held-out rows at zero, so that
+//! nothing is
 //! copied and any source will do.
 
 use super::{LogisticModel, LogisticRegression, logistic_regression::Prepared, net::Alphas};

@@ -1,6 +1,7 @@
 //! What the lasso family shares: columns from one pass or on demand, paths, and folds.
 //!
-//! Cross-validation over contiguous folds needs no second look at the rows when there are not too many columns: the moments
+//! Cross-validation over contiguous folds needs no second look at the rows when there are not too many columns: the
+//! moments
 //! of each fold, merged over the others, are all that a path and its errors need.
 
 use super::LinearModel;

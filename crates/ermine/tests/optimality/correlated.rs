@@ -1,4 +1,5 @@
-//! Columns that depend on each other: random walks over the column before, bands, zeros and ones, wavelets, powers. The lasso converges on
+//! Columns that depend on each other: random walks over the column before, bands, zeros and ones, wavelets, powers.
+//! The lasso converges on
 //! all of them, and the duality gap of what it returns, worked out here from the rows, is as small as it says.
 
 use ermine::{

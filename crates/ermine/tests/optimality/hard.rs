@@ -1,4 +1,5 @@
-//! Hard problems of every convex model: ill-conditioned and separable ones, columns of very different scale, far from zero, nearly equal,
+//! Hard problems of every convex model: ill-conditioned and separable ones, columns of very different scale, far from
+//! zero, nearly equal,
 //! with heavy tails, and counts of words in sparse rows.
 
 use crate::{

@@ -1,4 +1,5 @@
-//! Numbers of 32 digits for the reference solver: the arithmetic of [`Dd`] with operators, roots, exponentials and logarithms.
+//! Numbers of 32 digits for the reference solver: the arithmetic of [`Dd`] with operators, roots, exponentials and
+//! logarithms.
 
 use ermine::engine::double_double::Dd;
 use std::ops::{Add, Div, Mul, Neg, Sub};

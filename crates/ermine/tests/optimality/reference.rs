@@ -1,4 +1,5 @@
-//! A slow solver that shares nothing with the engine: Newton's method in 32 digits on a smoothed problem, the smoothing driven
+//! A slow solver that shares nothing with the engine: Newton's method in 32 digits on a smoothed problem, the
+//! smoothing driven
 //! to nothing. Its objective is that of a real point, so it refutes any bound that promises too much.
 
 use crate::quad::Q;
@@ -310,7 +311,8 @@ impl Convex for Linear<'_> {
     }
 }
 
-/// sum_i w_i (s + s H((y_i - w.x_i - b) / s)) + alpha |w|^2 over theta = (w, b, s), with columns centred: the intercept is that of the centred ones.
+/// sum_i w_i (s + s H((y_i - w.x_i - b) / s)) + alpha |w|^2 over theta = (w, b, s), with columns centred: the
+/// intercept is that of the centred ones.
 pub struct Huber<'a> {
     pub rows: &'a Rows,
     pub epsilon: f64,
