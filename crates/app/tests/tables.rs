@@ -406,7 +406,7 @@ fn a_schema_survives_json_and_bytes() {
     let json = serde_json::to_string(&schema).expect("json");
     assert_eq!(
         json,
-        r#"{"columns":[{"name":"a","kind":"number","levels":[]},{"name":"b","kind":"category","levels":["x","y"]}],"na":[]}"#
+        r#"{"columns":[{"name":"a","kind":"number","levels":[],"form":null},{"name":"b","kind":"category","levels":["x","y"],"form":null}],"na":[]}"#
     );
     assert_eq!(serde_json::from_str::<Schema>(&json).expect("schema"), schema);
     let bytes = postcard::to_stdvec(&schema).expect("bytes");

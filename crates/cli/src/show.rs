@@ -249,12 +249,12 @@ pub fn prepared(out: &mut impl Write, steps: &[Prepared]) -> io::Result<()> {
     let levels = changed.iter().filter(|step| !step.scaled).count();
     let mut parts = Vec::new();
     if scaled > 0 {
-        parts.push(format!("{} standardised (--no-scale leaves them)", plural(scaled, "column")));
+        parts.push(format!("{} standardised (--no-scale leaves them)", thousands(scaled)));
     }
     if levels > 0 {
-        parts.push(format!("{} made of levels or words", plural(levels, "column")));
+        parts.push(format!("{} made of levels or words", thousands(levels)));
     }
-    writeln!(out, "{HEADING}prepared{HEADING:#} {}", parts.join(", "))?;
+    writeln!(out, "{HEADING}columns{HEADING:#} {}", parts.join(", "))?;
     let width = changed.iter().take(PREPARED).map(|step| name(&step.column).chars().count()).max().unwrap_or(0);
     for step in changed.iter().take(PREPARED) {
         let filled = step.filled.as_ref().map_or(String::new(), |value| format!("; missing: {value}"));
@@ -264,10 +264,6 @@ pub fn prepared(out: &mut impl Write, steps: &[Prepared]) -> io::Result<()> {
         writeln!(out, "        {FAINT}and {} more; 'ermine inspect' shows all{FAINT:#}", changed.len() - PREPARED)?;
     }
     Ok(())
-}
-
-fn plural(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{} {what}s", thousands(count)) }
 }
 
 pub fn models(out: &mut impl Write, json: bool) -> io::Result<()> {

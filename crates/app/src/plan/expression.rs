@@ -16,11 +16,11 @@ pub enum Expression {
 
 impl Expression {
     pub fn parse(text: &str, schema: &Schema) -> Result<Expression> {
-        let mut parser = Parser { rest: text, schema, depth: 0 };
+        let mut parser = Parser { whole: text.trim(), rest: text, schema, depth: 0 };
         let whole = parser.sum()?;
         match parser.rest.trim().is_empty() {
             true => Ok(whole),
-            false => Err(wrong(text, parser.rest)),
+            false => Err(parser.wrong(parser.rest)),
         }
     }
 
@@ -71,12 +71,17 @@ fn wrong(text: &str, at: &str) -> Error {
 const DEEPEST: usize = 50;
 
 struct Parser<'a> {
+    whole: &'a str,
     rest: &'a str,
     schema: &'a Schema,
     depth: usize,
 }
 
 impl<'a> Parser<'a> {
+    fn wrong(&self, at: &str) -> Error {
+        wrong(self.whole, at)
+    }
+
     fn sign(&mut self, signs: &[char]) -> Option<char> {
         let text = self.rest.trim_start();
         let sign = text.chars().next().filter(|sign| signs.contains(sign))?;
@@ -114,7 +119,7 @@ impl<'a> Parser<'a> {
     fn atom(&mut self) -> Result<Expression> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(wrong(self.rest, "so many brackets"));
+            return Err(self.wrong(self.rest));
         }
         let found = self.inner_atom();
         self.depth -= 1;
@@ -125,17 +130,17 @@ impl<'a> Parser<'a> {
         let text = self.rest.trim_start();
         if self.sign(&['(']).is_some() {
             let inner = self.sum()?;
-            return self.sign(&[')']).map(|_| inner).ok_or_else(|| wrong(text, self.rest));
+            return self.sign(&[')']).map(|_| inner).ok_or_else(|| self.wrong(self.rest));
         }
         if let Some(inner) = text.strip_prefix('`') {
-            let (name, rest) = inner.split_once('`').ok_or_else(|| wrong(text, text))?;
+            let (name, rest) = inner.split_once('`').ok_or_else(|| self.wrong(text))?;
             self.rest = rest;
             return Ok(Expression::Column(self.schema.field(name)?.name.clone()));
         }
         let end = text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.')).unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
         if word.is_empty() {
-            return Err(wrong(text, text));
+            return Err(self.wrong(text));
         }
         self.rest = rest;
         if let Ok(value) = word.parse::<f64>() {
@@ -145,7 +150,7 @@ impl<'a> Parser<'a> {
             Some(function) => {
                 self.sign(&['(']);
                 let inner = self.sum()?;
-                self.sign(&[')']).ok_or_else(|| wrong(text, self.rest))?;
+                self.sign(&[')']).ok_or_else(|| self.wrong(self.rest))?;
                 Ok(Expression::Call(function, Box::new(inner)))
             }
             None => Ok(Expression::Column(self.schema.field(word)?.name.clone())),

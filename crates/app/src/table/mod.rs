@@ -494,7 +494,7 @@ pub struct Field {
     #[serde(with = "levels_as_list", default)]
     pub levels: Arc<[String]>,
     /// How the file spells the values, if not as usual.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub form: Option<Form>,
 }
 
