@@ -230,9 +230,8 @@ def _intercept_of_sparse(self, X, _):
 
 
 def _small_batches(self, X, weights):
-    # Weights are the engine's alone.
-    if weights is None and self.n_components is None and self.batch_size is not None and self.batch_size < min(X.shape):
-        raise Elsewhere("fewer rows in a batch than components")
+    if self.n_components is None and self.batch_size == 1 and weights is None:
+        raise Elsewhere("batches of one row")
 
 
 def _weighted_folds(self, X, weights):
