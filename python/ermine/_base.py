@@ -212,7 +212,7 @@ class Estimator:
 
     def _forget(self):
         """Drops what an earlier fit has set; returns the names of what stays."""
-        for name in self.__dict__.pop("_set_by_fit", ()):
+        for name in (*self.__dict__.pop("_set_by_fit", ()), *LATER, "_leaf_nodes"):
             self.__dict__.pop(name, None)
         return set(vars(self))
 
@@ -345,15 +345,24 @@ class Estimator:
     def _end_in_their_words(self):
         """What scikit-learn's class says here; filters and tests look for it."""
         if "Mixture" in self._name:
-            return " Best performing initialization did not converge."
+            return (
+                " (Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or check for "
+                "degenerate data.)"
+            )
         solver = getattr(self, "solver", None) if "Logistic" in self._name else None
         if solver is None:
             return ""
-        words = {"lbfgs": "lbfgs failed to converge", "newton-cg": "newton-cg failed to converge"}
+        words = {
+            "lbfgs": "lbfgs failed to converge",
+            "newton-cg": "newton-cg failed to converge. Increase the number of iterations.",
+            "newton-cholesky": f"Newton solver did not converge after {self.fit_log_.passes} iterations",
+        }
         return f" ({words.get(solver, 'The max_iter was reached which means the coef_ did not converge')})"
 
     def _restore(self, model, log, seed, rows):
         """Takes over a fitted model, from a fit or from a file."""
+        for name in (*LATER, "_leaf_nodes"):
+            self.__dict__.pop(name, None)  # made from the model before
         self._model, self.fit_log_, self._fit_seed, self._fit_rows, self._found = model, log, seed, rows, {}
         for name, value in model.attributes().items():
             # Names are an array; arrays of different shapes (the weights of each layer) stay a list.

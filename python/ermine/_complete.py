@@ -295,7 +295,8 @@ def _quadratic(self, X, y, weights, rows):
     covariance = self.__dict__.get("covariance_")
     if covariance is None:
         return
-    if y is not None and self.solver == "svd" and np.unique(y, return_counts=True)[1].min() <= X.shape[1]:
+    # Weights are the engine's alone.
+    if y is not None and weights is None and self.solver == "svd" and np.unique(y, return_counts=True)[1].min() <= X.shape[1]:
         raise NotImplementedError("a class of no more rows than columns")
     self.rotations_, self.scalings_ = [], []
     for matrix in covariance:
@@ -304,7 +305,7 @@ def _quadratic(self, X, y, weights, rows):
         self.scalings_.append(values[::-1])
     if not self.store_covariance:
         del self.covariance_
-    if min(values.min() for values in self.scalings_) <= self.tol:
+    if weights is None and y is not None and min(values.min() for values in self.scalings_) <= self.tol:
         raise NotImplementedError("a class whose covariance is not of full rank")
 
 

@@ -229,6 +229,11 @@ def _intercept_of_sparse(self, X, _):
         raise Elsewhere(f"solver={self.solver!r} with the intercept of sparse rows")
 
 
+def _small_batches(self, X, weights):
+    if self.n_components is None and self.batch_size == 1 and weights is None:
+        raise Elsewhere("batches of one row")
+
+
 def _weighted_folds(self, X, weights):
     if weights is not None and self.cv is not None:
         raise Elsewhere("weights with cv, which scikit-learn does not score by")
@@ -251,6 +256,7 @@ ROW_RULES = (
     (("StandardScaler", "RobustScaler"), _centred),
     (("SimpleImputer",), _empty),
     (("Ridge",), _intercept_of_sparse),
+    (("IncrementalPCA",), _small_batches),
     (("RidgeCV",), _weighted_folds),
     (("PCA",), _too_many_components),
 )

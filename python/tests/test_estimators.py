@@ -226,3 +226,29 @@ def test_every_class_is_in_its_module():
         module = importlib.import_module(f"ermine.{cls._info['module']}")
         assert getattr(module, cls.__name__) is cls is getattr(ermine, cls.__name__)
         assert getattr(ermine, cls._info["module"]) is module
+
+
+def test_nothing_of_an_earlier_fit_is_left():
+    """What is made when it is asked for is made from the model of the last fit."""
+    X, y = data_for(ermine.DecisionTreeClassifier)
+    for cls in (ermine.DecisionTreeClassifier, ermine.RandomForestClassifier):
+        model = make(cls).fit(X, y)
+        model.apply(X), getattr(model, "tree_", None), getattr(model, "estimators_", None)
+        again, fresh = model.fit(X[:20, ::-1], y[:20]), make(cls).fit(X[:20, ::-1], y[:20])
+        np.testing.assert_array_equal(again.apply(X), fresh.apply(X))
+        trees = [(again, fresh)] if hasattr(again, "tree_") else list(zip(again.estimators_, fresh.estimators_))
+        for a, b in trees:
+            np.testing.assert_array_equal(a.tree_.feature, b.tree_.feature)
+    near = ermine.NearestNeighbors(n_neighbors=2).fit(X)
+    near.kneighbors()
+    expected = ermine.NearestNeighbors(n_neighbors=2).fit(X[:20]).kneighbors()
+    assert_same(near.fit(X[:20]).kneighbors(), expected)
+
+
+def test_a_fit_that_fails_leaves_the_one_before():
+    X, y = data_for(ermine.CategoricalNB)
+    model = ermine.CategoricalNB().fit(X, y)
+    expected = model.predict_proba(X)
+    with pytest.raises(ValueError, match="Negative values"):
+        model.fit(-1 - X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
