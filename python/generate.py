@@ -696,9 +696,15 @@ def re_export(module):
     names = public(theirs)
     listed = "\n".join(f"    {name}," for name in names)
     quoted = "\n".join(f'    "{name}",' for name in names)
+    inside = [name for name in getattr(theirs, "__all__", []) if inspect.ismodule(getattr(theirs, name))]
+    first = "import sys\n\n" if inside else ""
+    last = "".join(
+        f'\n# `import ermine.{module}.{name}` finds it too.\nsys.modules[f"{{__name__}}.{name}"] = {name}\n' for name in inside
+    )
+    listed += "".join(f"\n    {name}," for name in inside)
     return (
         f'"""scikit-learn\'s module: its classes take Ermine\'s as they are. {NOTE}"""\n\n'
-        f"from sklearn.{module} import (\n{listed}\n)\n\n__all__ = [\n{quoted}\n]\n"
+        f"{first}from sklearn.{module} import (\n{listed}\n)\n\n__all__ = [\n{quoted}\n]\n{last}"
     )
 
 

@@ -31,7 +31,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import (
     _check_feature_names_in,
     _check_sample_weight,
+    _num_samples,
     check_is_fitted,
+    check_non_negative,
     column_or_1d,
     validate_data,
 )
@@ -141,7 +143,7 @@ class Estimator:
             return self._call_peer(method, X, y, sample_weight, more)
         if not sklearn.get_config()["skip_parameter_validation"]:
             self._validate_params()
-        refused = None
+        refused, kept = None, dict(vars(self))
         try:
             others = [name for name, value in more.items() if value is not None and value is not True]
             if others:
@@ -159,17 +161,21 @@ class Estimator:
             refused, why = error, str(error)
         except (ValueError, TypeError, NotImplementedError) as error:
             why = str(error)  # scikit-learn says it in its own words, or knows better
+        self._take_back(kept)
         return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method=method, **more)
 
     def _fit_in_peer(self, X, y, sample_weight=None, *, why, refused=None, method="fit", **more):
         if sample_weight is not None and not self._peer_weighs(method):
             raise ValueError(why)  # weights are the engine's alone
         going_on = method == "partial_fit" or getattr(self, "warm_start", False)
+        kept = dict(vars(self))
         before = self._leave_engine() if going_on else self._forget()
         self._in_peer = True
         try:
             found = self._call_peer(method, X, y, sample_weight, more)
         except Exception as error:
+            if not going_on:
+                self._take_back(self._after_failure(kept, before))
             # The engine names the row, the column or the rule.
             if refused is not None and len(error.args) == 1 and isinstance(error.args[0], str):
                 error.args = (f"{error.args[0]}\n{refused}",)
@@ -177,7 +183,7 @@ class Estimator:
         finally:
             del self._in_peer
         passes = [n for n in np.ravel(getattr(self, "n_iter_", 1)) if isinstance(n, numbers.Integral)]
-        self.fit_log_ = FitLog.elsewhere(why, int(max(passes, default=1)))
+        self.fit_log_, self._fit_rows = FitLog.elsewhere(why, int(max(passes, default=1))), _num_samples(X)
         self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
         FITS[type(self).__name__, "scikit-learn", why] += 1
         return found
@@ -198,6 +204,19 @@ class Estimator:
         for name in self.__dict__.pop("_set_by_fit", ()):
             self.__dict__.pop(name, None)
         return set(vars(self))
+
+    def _after_failure(self, kept, before):
+        """What is left when scikit-learn's fit fails: an earlier fit, with what was written over it."""
+        written = {name: value for name, value in vars(self).items() if name not in before}
+        state = {**kept, **written, "_set_by_fit": kept.get("_set_by_fit", set()) | set(written)}
+        if set(written) - {"_in_peer", "n_features_in_", "feature_names_in_"}:
+            state.pop("_model", None)
+        return state
+
+    def _take_back(self, kept):
+        """Leaves nothing of a fit that was begun and not ended."""
+        self.__dict__.clear()
+        self.__dict__.update(kept)
 
     def _leave_engine(self):
         """From here on scikit-learn's code goes on from the attributes; returns their names."""
@@ -225,6 +244,8 @@ class Estimator:
             raise Elsewhere("the legacy attributes hold the coefficients of every fold")
         if name == "HuberRegressor" and not self.fit_intercept:
             raise Elsewhere("fit_intercept=False, where the engine can stop at the start")
+        if "force_alpha" in self._forms and not self.force_alpha and np.min(self.alpha) < 1e-10:
+            raise Elsewhere("alpha below 1e-10 without force_alpha")
         if name == "NuSVC" and self.class_weight is not None:
             raise Elsewhere("class_weight, which libsvm's nu machines take otherwise")
         if name in ("SelectFromModel", "RFE"):
@@ -235,6 +256,14 @@ class Estimator:
             raise Elsewhere("oob_score without bootstrap")
         if "bootstrap" in self._forms and not self.bootstrap and getattr(self, "max_samples", None) is not None:
             raise Elsewhere("max_samples without bootstrap")
+        if "Voting" in name or "Stacking" in name:
+            self._validate_estimators()
+            # Here a member is fitted as it is; bagging and boosting draw a seed for each.
+            members = [*_members(self.estimators), *_members(getattr(self, "final_estimator", None))]
+            if any(member._info["random"] and isinstance(member.random_state, (numbers.Integral, np.random.RandomState)) for member in members):
+                raise Elsewhere("random_state of a member")
+            if self.verbose:
+                raise Elsewhere("verbose, which tells how long each member took")
         if name == "StackingClassifier" and not all(hasattr(member, "predict_proba") for member in _members(self.estimators)):
             raise Elsewhere("a member without probabilities")
         if name == "PCA" and self.svd_solver == "arpack" and self.n_components is None:
@@ -249,8 +278,6 @@ class Estimator:
             value, default = getattr(self, option), inspect.signature(self._peer.__init__).parameters[option].default
             if not _equal(value, default):
                 raise Elsewhere(f"{option}={_shown(value)}")
-        if name == "IncrementalPCA" and self.n_components is None and self.batch_size is not None:
-            raise Elsewhere("as many components as a batch has rows")
 
     def _fit_in_engine(self, X, y, sample_weight, *, previous=None, override=None, reset=True, classes=None, keep=None):
         """`keep` is a dict that gets the checked rows, and what was found about each that is not an attribute."""
@@ -260,11 +287,19 @@ class Estimator:
         self._check_rows(X)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
+        if self._name == "DBSCAN" and weights is not None and weights.min() <= 0:
+            raise Elsewhere("weights of 0 or less")
         params.update(override or {})
-        if "cv" in self._forms and not (self._name == "RidgeCV" and self.cv is None):
+        if self._name == "IncrementalPCA":
+            params |= self._components(X, previous, in_parts=override is not None)
+        order, given = None, (X, weights)
+        if "cv" in self._forms and not (self._name == "RidgeCV" and self.cv is None) and self._crosses(keep):
             params.pop("cv", None)
-            X, target, weights, folds = self._by_fold(X, y, target, weights)
-            starts.append(("cv", folds))
+            order, bounds = self._by_fold(X, y)
+            starts.append(("cv", bounds))
+            if order is not None:
+                X, weights = X[order], None if weights is None else weights[order]
+                target = (target[0][order], target[1]) if isinstance(target, tuple) else target[order]
         seed = self._seed()
         rows_given = _rows(X)
         try:
@@ -283,6 +318,11 @@ class Estimator:
         except (ValueError, NotImplementedError) as error:
             more = "" if X.shape[0] > 1 else " (n_samples=1)"
             raise (ValueError if self._peer is None else Refused)(f"{error}{more}") from None
+        if order is not None:
+            # What was found about each row is in the order of the folds.
+            X, weights = given
+            place = np.argsort(order)
+            rows, rows_given = {name: value[place] for name, value in rows.items()}, _rows(X)
         if keep is not None:
             keep.update(rows, X=X)
         # Names without the trailing underscore are for steps of a pipeline, not for people.
@@ -299,6 +339,17 @@ class Estimator:
         if override is None:
             self._warn_of_end()
         return self
+
+    def _components(self, X, previous, in_parts):
+        """As many components as the first batch has rows, if they are not given; they stay as many."""
+        if previous is not None:
+            count = self.components_.shape[0]
+            if self.n_components is not None and self.n_components != count:
+                raise Elsewhere(f"n_components={self.n_components} after {count}")
+            return {"n_components": count}
+        if self.n_components is None and self.batch_size is not None and not in_parts:
+            return {"n_components": min(self.batch_size, *X.shape)}
+        return {}
 
     #: Whether the rows of the fit were in single precision: so is then what comes out, where scikit-learn does the same.
     _single = False
@@ -371,7 +422,7 @@ class Estimator:
             and X.flags.c_contiguous
             and X.ndim == 2
             and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
+            and X.shape[1] == getattr(self, "n_features_in_", None)
             and not hasattr(self, "feature_names_in_")
         ):
             return X
@@ -433,22 +484,38 @@ class Estimator:
             params["final_estimator"] = _ermine.Spec("RidgeCV", {})  # as scikit-learn has it
         return params, starts
 
-    def _by_fold(self, X, y, target, weights):
-        """Rows in the order of the folds of `cv`, and where each fold begins: the engine's folds are runs of rows."""
+    def _crosses(self, keep):
+        """Whether a fit looks at its folds: an encoder does if the rows of the fit are transformed."""
+        return keep is not None or not isinstance(self, Transformer)
+
+    def _splitter(self, y):
+        """The splits that `cv` stands for, as scikit-learn's class makes them."""
+        if hasattr(self.cv, "__next__"):
+            raise Elsewhere("cv can be gone through once only")
+        if not isinstance(self, Transformer):
+            return check_cv(self.cv, y, classifier=isinstance(self, Classifier))
+        shuffle, state = self.shuffle, self.random_state
+        if (shuffle, state) != ("deprecated", "deprecated"):
+            warnings.warn(
+                f"`{type(self).__name__}.shuffle` and `{type(self).__name__}.random_state` are deprecated in scikit-learn 1.9: "
+                "pass a splitter as `cv`",
+                FutureWarning,
+                stacklevel=6,
+            )
+        drawn = {"shuffle": shuffle == "deprecated" or shuffle, **({} if state == "deprecated" else {"random_state": state})}
+        return check_cv(self.cv, y, classifier=type_of_target(y) != "continuous", **drawn)
+
+    def _by_fold(self, X, y):
+        """The order of rows in which folds follow one another, None if they do; and where each begins: the engine's folds are runs of rows."""
         fold = np.full(X.shape[0], -1)
-        splitter = check_cv(self.cv, y, classifier=isinstance(self, Classifier))
-        for number, (train, test) in enumerate(splitter.split(X, y)):
+        for number, (train, test) in enumerate(self._splitter(y).split(X, y)):
             if len(train) + len(test) != len(fold) or (fold[test] >= 0).any():
                 raise Elsewhere("cv tests some rows more than once or does not learn from all others")
             fold[test] = number
         if (fold < 0).any():
             raise Elsewhere("cv never tests some rows")
         bounds = np.concatenate([[0.0], np.cumsum(np.bincount(fold))])[:, None]
-        if (np.diff(fold) >= 0).all():
-            return X, target, weights, bounds
-        order = np.argsort(fold, kind="stable")
-        target = (target[0][order], target[1]) if isinstance(target, tuple) else target[order]
-        return X[order], target, None if weights is None else weights[order], bounds
+        return None if (np.diff(fold) >= 0).all() else np.argsort(fold, kind="stable"), bounds
 
     def _column_names(self):
         names = getattr(self, "feature_names_in_", None)
@@ -461,11 +528,15 @@ class Estimator:
             return self._call_peer("partial_fit", X, y, sample_weight, more)
         if self._peer is not None and not sklearn.get_config()["skip_parameter_validation"]:
             self._validate_params()
-        refused = None
+        refused, kept = None, dict(vars(self))
         first = "_model" not in self.__dict__
         try:
             if first and hasattr(self, "n_features_in_"):
                 raise Elsewhere("the steps before were scikit-learn's")
+            if self._name == "IncrementalPCA" and sp.issparse(X):
+                raise Elsewhere("sparse rows in parts")
+            if isinstance(self, Classifier) and self._peer is not None:
+                classes = self._classes_of_step(first, classes)
             self._check_form()
             override = {"max_iter": 1} if "max_iter" in self._forms else {}
             before, previous = set(vars(self)), None if first else self._model
@@ -485,9 +556,18 @@ class Estimator:
             why = str(error)
         if self._peer is None:
             raise ValueError(why)
-        if first:
-            self._forget()
+        self._take_back(kept)
         return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method="partial_fit", **more)
+
+    def _classes_of_step(self, first, classes):
+        """All classes, which the first step says and a later one may repeat."""
+        if first:
+            if classes is None:
+                raise Elsewhere("the first step does not say the classes")
+            return classes
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise Elsewhere("other classes than at the first step")
+        return self.classes_
 
     def _go_on_in_peer(self, X, y=None, sample_weight=None, **more):
         """`partial_fit` of a class whose engine cannot go on from a fit: scikit-learn's code does, from the attributes."""
@@ -526,6 +606,8 @@ class Estimator:
             # scikit-learn's words, if it refuses too; then where it is.
             try:
                 check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0)
+                if self._peer is not None and self._info["non_negative"]:
+                    check_non_negative(rows, f"{type(self).__name__} (input X)")
             except ValueError as theirs:
                 raise ValueError(f"{theirs}\n{error}") from None
             raise
@@ -539,10 +621,10 @@ class Estimator:
         if made is not None and (value := made(self)) is not None:
             self.__dict__[name] = value
             return value
-        # A property that could not answer has said why, and Python asks here afterwards.
-        asked = getattr(type(self), name, None)
-        if isinstance(asked, property):
-            return asked.fget(self)
+        # A property or a method that is not there has said why, and Python asks here afterwards.
+        asked = next((vars(cls)[name] for cls in type(self).__mro__ if name in vars(cls)), None)
+        if hasattr(type(asked), "__get__") and (self._peer is None or hasattr(self._peer, name)):
+            return asked.__get__(self, type(self))
         above = getattr(super(), "__getattr__", None)
         if above is not None:
             return above(name)
@@ -596,7 +678,10 @@ def engine_method(output):
         def there(self):
             if ours(self):
                 return self._has_output(output)
-            getattr(super(Estimator, self), name)
+            try:
+                getattr(super(Estimator, self), name)
+            except AttributeError as error:
+                raise (error.__cause__ or error) from None
             return True
 
         @functools.wraps(function)
@@ -759,6 +844,8 @@ class Classifier(Estimator):
     @engine_method("Probability")
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`."""
+        if hasattr(self._peer, "_joint_log_likelihood") or "DiscriminantAnalysis" in self._name:
+            return super().predict_log_proba(X)  # which takes no logarithm of a probability that is 0 after rounding
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -943,9 +1030,11 @@ class Transformer(Estimator):
     def _target(self, y, classes):
         if y is None:
             return None
+        if y.ndim != 1:
+            raise Elsewhere("a target of several columns")
         if type_of_target(y) in ("binary", "multiclass"):
             labels, codes = _encoded(y)
-            return np.ascontiguousarray(codes, dtype=np.uint32), len(labels)
+            return np.ascontiguousarray(codes, dtype=np.uint32), max(2, len(labels))
         return np.ascontiguousarray(y, dtype=np.float64)
 
 
@@ -967,7 +1056,7 @@ class Transforms(TransformerMixin):
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        if sp.issparse(X) and self._name in _SPARSE_OUT:
+        if sp.issparse(X) and self._name in _SPARSE_OUT or getattr(self, "solver", None) == "lsqr":
             return super().transform(X)
         found = self._transformed(_rows(self._validated(X, reset=False)))
         return found.astype(np.float32) if self._is_halved(X) else found

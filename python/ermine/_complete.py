@@ -6,6 +6,7 @@ asked for.
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.cluster._agglomerative import _hc_cut
 
 # The nodes of trees
 
@@ -266,17 +267,25 @@ def _discriminant(self, X, y, weights, rows):
     if self.n_components is not None:
         self._max_components = self.n_components
     self._n_features_out = self._max_components
+    if self.solver == "svd" and not self.store_covariance:
+        self.__dict__.pop("covariance_", None)
 
 
 def _quadratic(self, X, y, weights, rows):
     covariance = self.__dict__.get("covariance_")
     if covariance is None:
         return
+    if y is not None and self.solver == "svd" and np.unique(y, return_counts=True)[1].min() <= X.shape[1]:
+        raise NotImplementedError("a class of no more rows than columns")
     self.rotations_, self.scalings_ = [], []
     for matrix in covariance:
         values, vectors = np.linalg.eigh(matrix)
         self.rotations_.append(vectors[:, ::-1])
         self.scalings_.append(values[::-1])
+    if not self.store_covariance:
+        del self.covariance_
+    if min(values.min() for values in self.scalings_) <= self.tol:
+        raise NotImplementedError("a class whose covariance is not of full rank")
 
 
 def _categorical(self, X, y, weights, rows):
@@ -284,10 +293,13 @@ def _categorical(self, X, y, weights, rows):
         return
     codes = np.searchsorted(self.classes_, y)
     per_row = np.ones(len(codes)) if weights is None else weights
-    self.category_count_ = []
+    # Of the steps before this one.
+    before, self.category_count_ = self.__dict__.get("category_count_", []), []
     for j, levels in enumerate(self.n_categories_):
         table = np.zeros((len(self.classes_), levels))
         np.add.at(table, (codes, X[:, j].astype(np.intp)), per_row)
+        if before:
+            table[:, : before[j].shape[1]] += before[j]
         self.category_count_.append(table)
     self._update_feature_log_prob(self._check_alpha())
 
@@ -326,6 +338,9 @@ def _mixture(self, X, y, weights, rows):
 
 def _agglomerative(self, X, y, weights, rows):
     self.n_connected_components_ = 1
+    if "labels_" in self.__dict__:
+        # The same clusters, numbered as scikit-learn does.
+        self.labels_ = _hc_cut(self.n_clusters_, self.children_, self.n_leaves_)
     if not self.compute_distances and self.distance_threshold is None:
         self.__dict__.pop("distances_", None)
 
@@ -439,8 +454,9 @@ def _target_encoder(self, X, y, weights, rows):
 
         self.encodings_ = _encodings(self)
         self.target_type_ = type_of_target(y) if self.target_type == "auto" else self.target_type
-        if self.target_type_ != "continuous":
-            self.classes_ = np.unique(y)
+        self.classes_ = np.unique(y) if self.target_type_ != "continuous" else None
+        if self.target_type_ != "multiclass":
+            self.target_mean_ = self.target_mean_[0]
 
 
 def _boosting(self, X, y, weights, rows):

@@ -8,8 +8,10 @@ import json
 import os
 
 import numpy as np
+from sklearn.feature_selection._base import _get_feature_importances
 
 from . import _ermine
+from ._base import Estimator, FitLog
 
 
 def save(estimator, path):
@@ -17,9 +19,9 @@ def save(estimator, path):
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
-    if estimator.fit_log_.engine != "ermine":
-        reason = estimator.fit_log_.notes[0]
-        raise ValueError(f"this {type(estimator).__name__} was fitted by scikit-learn ({reason}): pickle it, it has no model file")
+    model, log = estimator.__dict__.get("_model"), estimator.fit_log_
+    if model is None:
+        model, log = _selection(estimator), _SELECTED
     params, starts = estimator._engine_params()
     del starts  # where a fit began is not part of the model
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
@@ -34,13 +36,29 @@ def save(estimator, path):
         "params": {},
         "schema": {"columns": [{"name": str(name), "kind": "number", "levels": []} for name in names], "na": []},
         "target": target,
-        "seed": estimator._fit_seed,
+        "seed": estimator.__dict__.get("_fit_seed", 0),
         "rows": estimator._fit_rows,
         "scores": {},
         "version": _ermine.__version__,
         "fingerprint": 0,
     }
-    _ermine.Saved.write(os.fspath(path), estimator._model, json.dumps(header), params, estimator.fit_log_.to_json())
+    _ermine.Saved.write(os.fspath(path), model, json.dumps(header), params, log.to_json())
+
+
+_SELECTED = FitLog('{"passes": 1, "stop": "Exact", "objective": [], "certificate": null, "notes": []}')
+
+
+def _selection(estimator):
+    """The columns that are kept, as a model, if all fits behind the choice were the engine's."""
+    name, inside = estimator._name, getattr(estimator, "estimator_", None)
+    log = estimator.fit_log_ if not isinstance(inside, Estimator) else inside.fit_log_
+    if name not in ("RFE", "SelectFromModel") or log.engine != "ermine":
+        raise ValueError(f"this {name} was fitted by scikit-learn ({log.notes[0]}): pickle it, it has no model file")
+    if name == "RFE":
+        scores = estimator.ranking_
+    else:
+        scores = _get_feature_importances(inside, estimator.importance_getter, transform_func="norm", norm_order=estimator.norm_order)
+    return _ermine.Model.of_selection(name, estimator.get_support().tolist(), np.asarray(scores, dtype=float).tolist())
 
 
 def load(path):
@@ -64,7 +82,6 @@ def load(path):
 
 def _estimator(saved, header):
     from . import _models
-    from ._base import FitLog
     from ._complete import complete
 
     estimator = getattr(_models, header["model"])(**saved.params())

@@ -7,6 +7,7 @@ scikit-learn's own.
 
 import functools
 import json
+import sys
 import warnings
 from collections import namedtuple
 
@@ -80,6 +81,14 @@ def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(_sklearn, name)
+
+
+def __dir__():
+    return sorted({*globals(), *_sklearn.__all__})
+
+
+# `import ermine.metrics.pairwise` finds scikit-learn's.
+sys.modules[f"{__name__}.cluster"], sys.modules[f"{__name__}.pairwise"] = _sklearn.cluster, _sklearn.pairwise
 
 
 def _one_label(function):

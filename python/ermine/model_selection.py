@@ -90,6 +90,10 @@ def __getattr__(name):
     return getattr(_sklearn, name)
 
 
+def __dir__():
+    return sorted({*globals(), *_sklearn.__all__})
+
+
 class _Elsewhere(Exception):
     """The engine has no form for this; scikit-learn does it."""
 

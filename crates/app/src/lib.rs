@@ -15,11 +15,13 @@
 //! | [`store`] | the model file |
 //! | [`wire`] | rows over a wire -> a table; predictions in the same form |
 //! | [`check`] | whether a model still fits the rows it sees |
+//! | [`export`] | a model in other programs |
 //! | [`run`] | the whole story |
 
 pub mod check;
 pub mod choose;
 pub mod explain;
+pub mod export;
 pub mod fit;
 pub mod inspect;
 pub mod judge;

@@ -71,7 +71,8 @@ impl Server {
         let mut stream = self.connect();
         let length = body.len();
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
+            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+             content-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
         // A server that refuses early closes before it has everything.
@@ -178,7 +179,8 @@ fn every_route() {
     let body = &document["paths"]["/v1/models/m:predict"]["post"]["requestBody"]["content"]["application/json"];
     assert_eq!(server.predict(&body["example"]).status, 200);
     assert_eq!(server.post("/healthz", "text/plain", b"").status, 405);
-    assert_eq!(server.post("/v1/models/m", "application/json", b"[]").status, 404);
+    assert_eq!(server.post("/v1/models/m", "application/json", b"[]").status, 405);
+    assert_eq!(server.get("/v1/models/m:predict").status, 405);
     assert_eq!(server.post("/v1/models/n:predict", "application/json", b"[]").status, 404);
     assert_eq!(server.post("/v1/models/m:predict", "text/plain", b"[]").status, 415);
     let none = server.predict(&json!([]));
@@ -190,7 +192,8 @@ fn every_route() {
     assert_eq!(said["predictions"][0]["prediction"], "Adelie");
     assert_eq!(said["version"], info["version"]);
     assert!(one.head.contains(&format!("ermine-model-version: {}", info["version"].as_str().unwrap())));
-    let total: f64 = said["predictions"][0]["probability"].as_object().unwrap().values().map(|p| p.as_f64().unwrap()).sum();
+    let total: f64 =
+        said["predictions"][0]["probability"].as_object().unwrap().values().map(|p| p.as_f64().unwrap()).sum();
     assert!((total - 1.0).abs() < 1e-12);
 
     // The same numbers in every form, and as the command line has them.
@@ -209,9 +212,14 @@ fn every_route() {
     assert_eq!(csv.text(), String::from_utf8(expected.stdout).unwrap());
 
     // Other outputs, Shapley values that add up, what the model does not have.
-    let outputs = server.post("/v1/models/m:predict?output=decision,class", "application/json", json!([row()]).to_string().as_bytes());
+    let outputs = server.post(
+        "/v1/models/m:predict?output=decision,class",
+        "application/json",
+        json!([row()]).to_string().as_bytes(),
+    );
     assert_eq!(outputs.json()["predictions"][0]["decision"].as_array().unwrap().len(), 3);
-    let why = server.post("/v1/models/m:predict?explain=true", "application/json", json!([row()]).to_string().as_bytes());
+    let why =
+        server.post("/v1/models/m:predict?explain=true", "application/json", json!([row()]).to_string().as_bytes());
     let why = &why.json()["predictions"][0];
     let parts: f64 = why["explanation"]["parts"].as_object().unwrap().values().map(|part| part.as_f64().unwrap()).sum();
     let base = why["explanation"]["base"].as_f64().unwrap();
@@ -244,10 +252,15 @@ fn intervals_of_models_that_have_them() {
     row["species"] = json!("Adelie");
     let body = json!([row]).to_string();
     let ask = |level: &str| {
-        let answer = server.post(&format!("/v1/models/m:predict?interval={level}"), "application/json", body.as_bytes());
+        let answer =
+            server.post(&format!("/v1/models/m:predict?interval={level}"), "application/json", body.as_bytes());
         assert_eq!(answer.status, 200, "{}", answer.text());
         let said = answer.json()["predictions"][0].clone();
-        (said["prediction"].as_f64().unwrap(), said["interval"][0].as_f64().unwrap(), said["interval"][1].as_f64().unwrap())
+        (
+            said["prediction"].as_f64().unwrap(),
+            said["interval"][0].as_f64().unwrap(),
+            said["interval"][1].as_f64().unwrap(),
+        )
     };
     let (middle, low, high) = ask("0.95");
     let (_, narrow, _) = ask("0.5");
@@ -282,7 +295,8 @@ fn bad_rows_are_named() {
     endless["bill_length_mm"] = json!("inf");
     let refused = server.predict(&json!([row(), endless]));
     assert_eq!((refused.status, refused.json()["cells"][0]["row"].clone()), (422, json!(2)), "{}", refused.text());
-    let csv = "island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex,year\nDream,1,2,3,4,male,5\nDream,1,2,x,4,male,5\n";
+    let csv = "island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex,year\n\
+        Dream,1,2,3,4,male,5\nDream,1,2,x,4,male,5\n";
     let refused = server.post("/v1/models/m:predict", "text/csv", csv.as_bytes());
     let text = refused.text();
     assert_eq!((refused.status, refused.json()["cells"][0]["row"].clone()), (422, json!(2)), "{text}");
@@ -391,12 +405,14 @@ fn a_full_queue_says_later() {
     assert!(statuses.iter().all(|(status, head)| *status == 200 || head.contains("retry-after: 1")));
 }
 
-/// Clients that keep their connections and ask on and on; each answer is handed to `check`. Returns how many there were. A connection
+/// Clients that keep their connections and ask on and on; each answer is handed to `check`. Returns how many there
+/// were. A connection
 /// that the server closes between two answers is opened again; one that ends inside an answer is a failure.
 fn load(server: &Server, clients: usize, until: &AtomicBool, check: impl Fn(&Answer) + Sync) -> usize {
     let body = json!([row()]).to_string();
     let request = format!(
-        "POST /v1/models/m:predict HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /v1/models/m:predict HTTP/1.1\r\nhost: x\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     let ask = || {

@@ -7,6 +7,7 @@ use ermine::{
         nested::Member,
         tree::{Test, Tree},
     },
+    prep::{ChosenBy, SelectionModel},
     tree::{AdaBoostModel, BaggingModel, BoostingModel, DecisionTreeModel, ForestModel, StackingModel, VotingModel},
 };
 use numpy::PyArray1;
@@ -110,4 +111,11 @@ pub fn members(model: &dyn AnyModel) -> PyResult<Option<Vec<(Model, Vec<u32>)>>>
     } else {
         Ok(None)
     }
+}
+
+/// The selection of columns by RFE or SelectFromModel as a model: `scores` are ranks or importances.
+pub fn selection(name: &str, kept: &[bool], scores: Vec<f64>) -> SelectionModel {
+    let chosen_by = if name == "RFE" { ChosenBy::Ranking } else { ChosenBy::Importance };
+    let cols = kept.len();
+    SelectionModel { cols, kept: (0..cols).filter(|&j| kept[j]).collect(), scores, chosen_by }
 }

@@ -214,6 +214,13 @@ impl Model {
         inside::members(&*self.model)
     }
 
+    /// The columns that RFE or SelectFromModel keeps, where scikit-learn went through models of the engine to find them.
+    #[staticmethod]
+    fn of_selection(name: &str, kept: Vec<bool>, scores: Vec<f64>) -> PyResult<Model> {
+        let entry = ermine::entry(name).map_err(|error| failure(error, None))?;
+        Ok(Model { entry, model: Box::new(inside::selection(name, &kept, scores)) })
+    }
+
     #[getter]
     fn name(&self) -> &'static str {
         self.entry.name
@@ -223,9 +230,10 @@ impl Model {
         PyBytes::new(py, &self.model.to_bytes())
     }
 
-    #[staticmethod]
+    /// A model from its bytes. What pickles it calls this, so that tools that build objects by their constructor alone can too.
+    #[new]
     #[pyo3(signature = (name, bytes, version=VERSION))]
-    fn from_bytes(name: &str, bytes: &[u8], version: &str) -> PyResult<Model> {
+    fn new(name: &str, bytes: &[u8], version: &str) -> PyResult<Model> {
         if version != VERSION {
             let problem = format!("this {name} was pickled by ermine {version}, and this is ermine {VERSION}");
             return Err(PyValueError::new_err(format!(
@@ -238,8 +246,7 @@ impl Model {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str, Bound<'py, PyBytes>, &str))> {
-        let make = py.get_type::<Model>().getattr("from_bytes")?;
-        Ok((make, (self.entry.name, self.to_bytes(py), VERSION)))
+        Ok((py.get_type::<Model>().into_any(), (self.entry.name, self.to_bytes(py), VERSION)))
     }
 
     fn __copy__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -84,13 +84,13 @@ impl Text {
         PyBytes::new(py, &self.0.to_bytes())
     }
 
-    #[staticmethod]
-    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+    #[new]
+    fn new(bytes: &[u8]) -> PyResult<Self> {
         TextModel::from_bytes(bytes).map(Text).map_err(fail)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        Ok((py.get_type::<Text>().getattr("from_bytes")?, (self.to_bytes(py),)))
+        Ok((py.get_type::<Text>().into_any(), (self.to_bytes(py),)))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Connections with limits: how many, how long a head or a body may take, how large a body may be, how much all bodies together.
+//! Connections with limits: how many, how long a head or a body may take, how large a body may be, how much all
+//! bodies together.
 //! What is refused gets an answer in words, as JSON.
 
 use axum::{
@@ -100,7 +101,8 @@ pub fn answer(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> 
 /// Room for bodies, in steps of this many bytes.
 const STEP: usize = 1 << 10;
 
-/// Memory that all bodies share. A body takes its part as it comes, so that who announces much and sends nothing holds nothing.
+/// Memory that all bodies share. A body takes its part as it comes, so that who announces much and sends nothing
+/// holds nothing.
 #[derive(Clone)]
 pub struct Room(Arc<Semaphore>);
 
@@ -178,7 +180,8 @@ pub async fn content(
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
     connection: close\r\ncontent-length: 43\r\n\r\n{\"error\":\"there are too many connections\"}\n";
 
-/// Answers connections until `stop` says so: then for a while with the request to go elsewhere, then no new ones. Every request that
+/// Answers connections until `stop` says so: then for a while with the request to go elsewhere, then no new ones.
+/// Every request that
 /// was taken gets its answer, if that takes no longer than the grace.
 pub async fn serve(listener: TcpListener, app: axum::Router, limits: &Limits, mut stop: watch::Receiver<bool>) -> bool {
     let permits = Arc::new(Semaphore::new(limits.connections));
@@ -214,7 +217,8 @@ pub async fn serve(listener: TcpListener, app: axum::Router, limits: &Limits, mu
         connect(stream, &app, limits, &permits, &graceful);
     }
     drop(listener);
-    // Every answer ends its connection now. Who has not asked yet may still do so; who is idle is not waited for longer.
+    // Every answer ends its connection now. Who has not asked yet may still do so; who is idle is not waited for
+    // longer.
     let all = permits.acquire_many(limits.connections as u32);
     drop(tokio::time::timeout(limits.drain, all).await);
     tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_ok()

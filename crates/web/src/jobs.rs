@@ -1,4 +1,5 @@
-//! A bounded queue between requests and the threads that compute. A thread takes what is waiting as one batch: alone a request
+//! A bounded queue between requests and the threads that compute. A thread takes what is waiting as one batch: alone
+//! a request
 //! does not wait for others, and under load many are computed together.
 
 use std::{
@@ -20,11 +21,7 @@ struct State<J> {
 impl<J> Queue<J> {
     /// At most so many jobs wait.
     pub fn new(most: usize) -> Queue<J> {
-        Queue {
-            state: Mutex::new(State { waiting: VecDeque::new(), closed: false }),
-            ready: Condvar::new(),
-            most,
-        }
+        Queue { state: Mutex::new(State { waiting: VecDeque::new(), closed: false }), ready: Condvar::new(), most }
     }
 
     fn state(&self) -> MutexGuard<'_, State<J>> {
@@ -51,7 +48,8 @@ impl<J> Queue<J> {
         self.len() == 0
     }
 
-    /// Waits for a job and takes it with those behind it, as long as `joins` says that they belong together. None at the end.
+    /// Waits for a job and takes it with those behind it, as long as `joins` says that they belong together. None at
+    /// the end.
     pub fn take(&self, most: usize, joins: impl Fn(&J, &J) -> bool) -> Vec<J> {
         let mut state = self.state();
         loop {

@@ -25,6 +25,10 @@ def __getattr__(name):
     return getattr(_sklearn, name)
 
 
+def __dir__():
+    return sorted({*globals(), *_sklearn.__all__})
+
+
 class _Counts:
     """What the vectorizers share: whether the engine can do it, and its parameters."""
 

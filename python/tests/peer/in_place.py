@@ -1,8 +1,10 @@
 """A pytest plugin: Ermine's classes in the place of scikit-learn's, under scikit-learn's own tests.
 
-Only tests that construct one of the replaced classes count. `RESULT` names the file that gets the outcome of each.
+Only tests that construct one of the replaced classes count. `RESULT` names the file that gets the outcome of each, and how many fits were the
+engine's and how many scikit-learn's.
 """
 
+import collections
 import functools
 import importlib
 import json
@@ -57,5 +59,8 @@ def pytest_sessionfinish(session):
         node.split("::", 1)[-1]: {"passed": outcome == "passed", "classes": names, "why": reasons.get(node, "")}
         for node, (outcome, names) in counted.items()
     }
+    fits = collections.Counter()
+    for fit in ermine.patch_report().fits:
+        fits[fit["engine"]] += fit["count"]
     with open(os.environ["RESULT"], "w") as file:
-        json.dump(tests, file)
+        json.dump({"tests": tests, "fits": fits}, file)

@@ -83,13 +83,15 @@ def main():
     given = parser.parse_args()
     modules = given.modules or (FAST if given.fast else MODULES)
     tests, dead = {}, []
-    by_class = collections.defaultdict(lambda: [0, 0])
+    by_class, fits = collections.defaultdict(lambda: [0, 0]), collections.Counter()
     with ThreadPoolExecutor(2) as pool:
         for module, found, seconds in pool.map(lambda module: run(module, 1200), modules):
             if found is None:
                 dead.append(module)
                 print(f"{module}: no result", flush=True)
                 continue
+            fits.update(found["fits"])
+            found = found["tests"]
             tests.update({f"{module}::{name}": test for name, test in found.items()})
             passed = sum(test["passed"] for test in found.values())
             print(f"{module}: {passed} of {len(found)}, {seconds:.0f} s", flush=True)
@@ -101,8 +103,9 @@ def main():
     passed = len(tests) - len(failed)
     print("\n".join(f"  {name}: {a} of {b}" for name, (a, b) in sorted(by_class.items())))
     print(f"{passed} of {len(tests)} tests that use a class of Ermine pass ({100 * passed / max(len(tests), 1):.1f} %)")
+    print(f"{fits['ermine']} of {fits.total()} fits were the engine's")
     if given.out:
-        Path(given.out).write_text(json.dumps({"tests": tests, "dead": dead}, indent=1))
+        Path(given.out).write_text(json.dumps({"tests": tests, "fits": fits, "dead": dead}, indent=1))
     if given.list:
         for name, why in failed.items():
             print(f"{name}  # {why.splitlines()[0] if why else ''}")

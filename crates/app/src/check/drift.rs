@@ -1,7 +1,10 @@
-//! New rows beside those that a model was fitted on: whether its columns have moved, and whether it still predicts as well.
+//! New rows beside those that a model was fitted on: whether its columns have moved, and whether it still predicts as
+//! well.
 //!
-//! A column is compared in the cells of its [`Profile`](super::Profile): between quantiles, or by level, and missing values are a cell of
-//! their own. The population stability index `sum (new - old) ln(new / old)` says how far it has moved, a chi-squared test of the two samples
+//! A column is compared in the cells of its [`Profile`](super::Profile): between quantiles, or by level, and missing
+//! values are a cell of
+//! their own. The population stability index `sum (new - old) ln(new / old)` says how far it has moved, a chi-squared
+//! test of the two samples
 //! how sure that is; p values are corrected for the number of columns (Holm 1979).
 
 use super::profile::ColumnProfile;
@@ -251,7 +254,8 @@ mod tests {
         let moved: Vec<f64> = same.iter().map(|x| x * x).collect();
         let moves = column(&before, 1000, &moved, 0);
         // The index of a square-root density beside a flat one, cell by cell.
-        let shares: Vec<f64> = (0..20).map(|c| ((f64::from(c) + 1.0) / 20.0).sqrt() - (f64::from(c) / 20.0).sqrt()).collect();
+        let shares: Vec<f64> =
+            (0..20).map(|c| ((f64::from(c) + 1.0) / 20.0).sqrt() - (f64::from(c) / 20.0).sqrt()).collect();
         let expected: f64 = shares.iter().map(|share| (share - 0.05) * (share / 0.05).ln()).sum();
         assert!((moves.stability - expected).abs() < 0.02 && moves.p < 1e-6, "{moves:?} {expected}");
     }
@@ -268,8 +272,15 @@ mod tests {
     #[test]
     fn holm() {
         let with = |p: f64| ColumnDrift {
-            column: String::new(), stability: 0.0, chi2: 0.0, cells: 2, p, missing: 0.0, missing_before: 0.0,
-            unseen: 0.0, outside: 0.0,
+            column: String::new(),
+            stability: 0.0,
+            chi2: 0.0,
+            cells: 2,
+            p,
+            missing: 0.0,
+            missing_before: 0.0,
+            unseen: 0.0,
+            outside: 0.0,
         };
         let mut columns = [with(0.01), with(0.04), with(0.03)];
         correct(&mut columns);

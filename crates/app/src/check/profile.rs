@@ -1,5 +1,7 @@
-//! What the columns of a model looked like when it was fitted: quantiles, shares of levels, missing values. Kept in the model
-//! file, so that new rows can be compared with the old ones when those are gone. No row of the table can be told from it,
+//! What the columns of a model looked like when it was fitted: quantiles, shares of levels, missing values. Kept in
+//! the model
+//! file, so that new rows can be compared with the old ones when those are gone. No row of the table can be told from
+//! it,
 //! except the largest and the smallest value of a column and levels that few rows have.
 
 use crate::{
@@ -97,7 +99,8 @@ impl Profile {
         }
     }
 
-    /// Rows with the columns of the table, each column by itself: what a single prediction is compared with when the rows of
+    /// Rows with the columns of the table, each column by itself: what a single prediction is compared with when the
+    /// rows of
     /// the table are gone.
     pub fn background(&self, rows: usize) -> Matrix {
         let mut all = Matrix::zeros(rows, self.columns.len());
@@ -149,7 +152,10 @@ fn quantiles(ordered: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{rows::Frame, table::{Column, Table}};
+    use crate::{
+        rows::Frame,
+        table::{Column, Table},
+    };
 
     #[test]
     fn a_background_has_the_shares_of_the_table() {

@@ -1,7 +1,14 @@
 //! What a fitted model has learnt, as plain data: what drives it, how its answer follows a column, where it errs and from what, whether
 //! more rows would help, and why it says what it says of one row.
 
+mod groups;
+mod outliers;
+
+pub use groups::{Group, Middle, Telling, groups};
+pub use outliers::{Oddity, Outlier, OutlierMethod, Outliers};
+
 use crate::{
+    choose::clusters::ClusterCurve,
     fit::{Pipeline, Recipe, Texts, Whole},
     judge::Predictions,
     plan::terms,
@@ -12,7 +19,7 @@ use crate::{
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Entry, Error, Feature, Matrix, Numbers, Output, Result, Spec, Task, X,
     core::{ctx::Progress, rng},
-    inspect::{self, BiasVariance, CurvePoint},
+    inspect::{self, Along, BiasVariance, CurvePoint},
     metrics::{self, Bins, Metric},
     split::{Folds, train_test_split},
     tree,
@@ -68,6 +75,9 @@ pub struct Area {
     pub area: f64,
 }
 
+/// Rows that clusters are described by.
+pub const GROUPED: usize = 100_000;
+
 /// Everything a report draws beside scores.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Insight {
@@ -82,6 +92,10 @@ pub struct Insight {
     pub predicted: Vec<(f64, f64)>,
     /// A picture of a single tree.
     pub tree: Option<String>,
+    /// How well each number of clusters does, where none was named.
+    pub cluster_curve: Option<ClusterCurve>,
+    /// What each cluster is.
+    pub groups: Vec<Group>,
 }
 
 /// The fall of a score without each column, the largest first. Looks at rows that the model has not seen.
@@ -159,7 +173,8 @@ pub fn dependence(
     let some = sample(rows, FOLLOWED, ctx.seed);
     let data = some.data()?;
     let feature = some.features[column];
-    let found = inspect::partial_dependence(ctx, whole, &data.batch(), feature, column, output, 0, true, 24, 0)?;
+    let along = Along { column, feature, resolution: 24, curves: 0 };
+    let found = inspect::partial_dependence(ctx, whole, &data.batch(), along, (output, 0), true)?;
     let field = &schema.columns[column];
     let category = matches!(feature, Feature::Category { .. });
     let label = |value: &f64| match category {
@@ -345,11 +360,11 @@ impl Fitted {
     }
 }
 
-/// Where the error of a model comes from: refits on bootstrap samples of most rows, judged on the others.
+/// Where the error of a model comes from: refits on halves of most rows, judged on the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorParts {
     pub refits: usize,
-    /// Rows to draw samples from, and rows to judge on.
+    /// Rows that two refits share out, and rows to judge on.
     pub train_rows: usize,
     pub test_rows: usize,
     /// `mean squared error`, or `share of wrong classes`.
@@ -360,7 +375,7 @@ pub struct ErrorParts {
 }
 
 impl Fitted {
-    /// Refits the model, preparation included, on `refits` bootstrap samples of seven tenths of the rows.
+    /// Refits the model, preparation included, on halves of seven tenths of the rows, an even number of times.
     pub fn error_parts(&self, rows: &Rows, refits: usize, ctx: &Ctx) -> Result<ErrorParts> {
         let spec = Spec { name: self.header.model.clone(), params: self.header.values() };
         let (entry, estimator) = (ermine::entry(&spec.name)?, ermine::make(&spec)?);
@@ -370,10 +385,10 @@ impl Fitted {
         let test = rows.take(&split.test);
         let test_data = test.data()?;
         let batch = test_data.batch();
+        let refits = refits.max(2).next_multiple_of(2);
         let answers = ctx.map(refits, |refit| {
             let child = ctx.child("refit", refit as u64);
-            let mut rng = child.rng("bootstrap", 0);
-            let sample: Vec<usize> = split.train.iter().map(|_| split.train[rng.below(split.train.len())]).collect();
+            let sample = inspect::half(ctx, &split.train, refit);
             let pipeline = RowSet::of(rows.take(&sample)).fit(&*estimator, self.features(), &child)?;
             let said = pipeline.predict(entry, &batch.x, &test.texts, &child)?;
             let said = said.get(output).ok_or_else(|| Error::Unsupported(format!("{} does not predict", spec.name)))?;

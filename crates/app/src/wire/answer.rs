@@ -8,8 +8,11 @@ use crate::{
     read,
     table::{Category, Column, Kind, Table},
 };
-use ermine::{Ctx, Matrix, Output, Result, X};
-use std::ops::Range;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ArrowError;
+use ermine::{Ctx, Error, Matrix, Output, Result, X};
+use std::{ops::Range, sync::Arc};
 
 /// The predictions of some rows as columns, named after the target.
 pub fn prediction_columns(
@@ -102,6 +105,33 @@ impl Answer<'_> {
     }
 
     pub fn csv(&self) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        read::csv::write(&Table::new(self.all_columns())?, &mut out).expect("memory takes everything");
+        Ok(out)
+    }
+
+    /// A stream of Arrow IPC: numbers as doubles, classes as strings.
+    pub fn arrow(&self) -> Result<Vec<u8>> {
+        let failed = |error: ArrowError| Error::Data(format!("cannot write Arrow: {error}"));
+        let columns = self.all_columns().into_iter().map(|(name, column)| {
+            let values: ArrayRef = match column {
+                Column::Number(values) => Arc::new(Float64Array::from(values)),
+                other => {
+                    let text =
+                        (0..other.len()).map(|row| Some(other.value_text(row)).filter(|_| !other.is_missing(row)));
+                    Arc::new(text.collect::<StringArray>())
+                }
+            };
+            (name, values)
+        });
+        let batch = RecordBatch::try_from_iter(columns).map_err(failed)?;
+        let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).map_err(failed)?;
+        writer.write(&batch).map_err(failed)?;
+        writer.into_inner().map_err(failed)
+    }
+
+    /// Predictions, and the parts of each column where they are explained.
+    fn all_columns(&self) -> Vec<(String, Column)> {
         let mut columns = self.columns();
         if let Some(first) = self.explained.first() {
             columns.push(("base".into(), Column::Number(self.explained.iter().map(|one| one.base).collect())));
@@ -113,9 +143,7 @@ impl Answer<'_> {
                 columns.push((format!("part({name})"), Column::Number(parts)));
             }
         }
-        let mut out = Vec::new();
-        read::csv::write(&Table::new(columns)?, &mut out).expect("memory takes everything");
-        Ok(out)
+        columns
     }
 
     /// `{"model": ..., "predictions": ...}` with `head` as the first entries.

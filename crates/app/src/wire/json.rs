@@ -1,13 +1,12 @@
 //! Rows as JSON, records or columns, straight into typed columns.
 
-use super::{Cell, Cells, Form, Reader, Refused};
+use super::{Cell, Cells, Form, Reader, Refused, not_utf8};
 use crate::table::Table;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 pub(super) fn read(reader: &Reader, bytes: &[u8], most_rows: usize) -> Result<(Table, Form), Refused> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| Refused::Syntax(format!("byte {} is not valid UTF-8", error.valid_up_to() + 1)))?;
+    let text = std::str::from_utf8(bytes).map_err(not_utf8)?;
     let mut state = State { cells: Cells::new(reader), most_rows, form: None, too_many: false };
     let mut json = serde_json::Deserializer::from_str(text);
     let outcome = Whole(&mut state).deserialize(&mut json).and_then(|()| json.end());

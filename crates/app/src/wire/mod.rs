@@ -1,6 +1,7 @@
 //! Rows as they come over a wire, read against the schema of a model, and predictions in the same form.
 //!
-//! A cell means what it means in a file ([`crate::table`]): the same missing markers, dates and levels. Where a file ends at the first bad
+//! A cell means what it means in a file ([`crate::table`]): the same missing markers, dates and levels. Where a file
+//! ends at the first bad
 //! cell, rows of a request are read to the end, so that one answer names every cell that is wrong.
 
 mod answer;
@@ -10,8 +11,10 @@ pub use answer::{Answer, Explained, Interval, name_of, prediction_columns};
 
 use crate::{
     Fitted,
-    read::{self, ReadOptions},
-    table::{Field, Kind, Na, Schema, Table, boolean, date, datetime, declared_boolean, number, number_text, quote},
+    read::{self, Format, ReadOptions},
+    table::{
+        self, Field, Kind, Na, Schema, Table, boolean, date, datetime, declared_boolean, number, number_text, quote,
+    },
     table::{Category, Column, MISSING, Text, UNSEEN},
 };
 use ermine::{Error, Result};
@@ -26,6 +29,16 @@ pub enum Form {
     /// `{"columns": {"a": [1, ...], "b": ["x", ...]}}`.
     Columns,
     Csv,
+    /// A stream of Arrow IPC.
+    Arrow,
+}
+
+/// What a sender says that its bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Media {
+    Json,
+    Csv,
+    Arrow,
 }
 
 /// What is wrong with a cell, or with a row as a whole. Rows count from 1.
@@ -72,24 +85,37 @@ impl Reader {
     }
 
     /// A table of at most so many rows, and the form it came in.
-    pub fn read(&self, bytes: &[u8], json: bool, most_rows: usize) -> Result<(Table, Form), Refused> {
-        if json {
-            return json::read(self, bytes, most_rows);
+    pub fn read(&self, bytes: &[u8], media: Media, most_rows: usize) -> Result<(Table, Form), Refused> {
+        match media {
+            Media::Json => json::read(self, bytes, most_rows),
+            Media::Csv => {
+                std::str::from_utf8(bytes).map_err(not_utf8)?;
+                Ok((self.file(bytes, Format::Csv, most_rows)?, Form::Csv))
+            }
+            Media::Arrow => Ok((self.file(bytes, Format::Arrow, most_rows)?, Form::Arrow)),
         }
-        Ok((self.csv(bytes, most_rows)?, Form::Csv))
     }
 
-    fn csv(&self, bytes: &[u8], most_rows: usize) -> Result<Table, Refused> {
-        if bytes.starts_with(&[0x1f, 0x8b]) {
-            return Err(Refused::Syntax("the rows are compressed; send them as they are".into()));
-        }
-        let options = ReadOptions { schema: Some(self.schema.clone()), header: Some(true), ..ReadOptions::default() };
+    /// As the reader of files has it.
+    fn file(&self, bytes: &[u8], format: Format, most_rows: usize) -> Result<Table, Refused> {
+        let options = ReadOptions {
+            schema: Some(self.schema.clone()),
+            header: Some(true),
+            format: Some(format),
+            // What is packed may not unfold without an end.
+            memory: (64 * bytes.len() as u64).max(1 << 20),
+            ..ReadOptions::default()
+        };
         let table = read::csv::read_bytes("the rows", bytes.to_vec(), &options).map_err(of_file)?;
         if table.rows() > most_rows {
             return Err(Refused::TooMany(most_rows));
         }
         Ok(table)
     }
+}
+
+fn not_utf8(error: std::str::Utf8Error) -> Refused {
+    Refused::Syntax(format!("byte {} is not valid UTF-8", error.valid_up_to() + 1))
 }
 
 /// The reader of files counts lines, the first of which holds the names.
@@ -182,10 +208,11 @@ impl<'a> Cells<'a> {
             cell => cell,
         };
         let row = self.columns[column].len();
+        let form = self.reader.schema.columns[column].form;
         let fits = match &mut self.columns[column] {
-            Column::Number(values) => put(values, number_of(&cell)),
-            Column::Date(values) => put(values, time_of(&cell, date)),
-            Column::DateTime(values) => put(values, time_of(&cell, datetime)),
+            Column::Number(values) => put(values, number_of(&cell, form)),
+            Column::Date(values) => put(values, time_of(&cell, form, date)),
+            Column::DateTime(values) => put(values, time_of(&cell, form, datetime)),
             Column::Boolean(values) => {
                 let value = boolean_of(&cell);
                 values.push(value.flatten());
@@ -226,20 +253,28 @@ fn put(values: &mut Vec<f64>, value: Option<f64>) -> bool {
     value.is_some()
 }
 
-fn number_of(cell: &Cell) -> Option<f64> {
+/// As the file of the fit spelt it, or as usual.
+fn spelt(text: &str, form: Option<table::Form>, usual: fn(&[u8]) -> Option<f64>) -> Option<f64> {
+    let field = text.trim().as_bytes();
+    form.and_then(|form| form.read(field)).or_else(|| usual(field))
+}
+
+fn number_of(cell: &Cell, form: Option<table::Form>) -> Option<f64> {
     match cell {
         Cell::Missing => Some(f64::NAN),
         Cell::Integer(value) => Some(*value as f64),
         Cell::Number(value) => Some(*value),
-        Cell::Text(text) => number(text.trim().as_bytes()),
+        Cell::Text(text) => spelt(text, form, number),
         Cell::Boolean(_) | Cell::Nested(_) => None,
     }
 }
 
-fn time_of(cell: &Cell, parse: fn(&[u8]) -> Option<f64>) -> Option<f64> {
+fn time_of(cell: &Cell, form: Option<table::Form>, usual: fn(&[u8]) -> Option<f64>) -> Option<f64> {
     match cell {
         Cell::Missing => Some(f64::NAN),
-        Cell::Text(text) => parse(text.trim().as_bytes()),
+        Cell::Text(text) => spelt(text, form, usual),
+        // A number of seconds since 1970, where the file had those.
+        Cell::Integer(value) => form.and_then(|form| form.read(value.to_string().as_bytes())),
         _ => None,
     }
 }

@@ -89,9 +89,10 @@ pub fn solve(
         for v in 0..n {
             h[v] = f[rows[v] as usize] + c[v];
         }
-        ends = (0..groups).map(|g| Ends::of(g as u8, &h, &b, &lo, &hi, &group)).collect::<Vec<_>>();
+        let now = State { h: &h, b: &b, lo: &lo, hi: &hi, group: &group };
+        ends = (0..groups).map(|g| Ends::of(g as u8, now)).collect::<Vec<_>>();
         for (g, end) in ends.iter().enumerate() {
-            level[g] = end.level(g as u8, &h, &b, &lo, &hi, &group);
+            level[g] = end.level(g as u8, now);
         }
         let violation = ends.iter().map(Ends::violation).fold(f64::NEG_INFINITY, f64::max);
         let value = 0.5 * (0..n).map(|v| b[v] * (h[v] + c[v])).sum::<f64>();
@@ -119,9 +120,9 @@ pub fn solve(
             halt = Halt::Rounding;
             break;
         }
-        let set = working_set(&h, &b, &lo, &hi, &group, &ends, &previous, size);
+        let set = working_set(now, &ends, &previous, size);
         let members: Vec<usize> = set.iter().map(|&v| rows[v] as usize).collect();
-        let mut inner = Inner::new(gram, ctx, &set, &members, &h, &b, &lo, &hi, &group, groups);
+        let mut inner = Inner::new(gram, ctx, &set, &members, now, groups);
         let local = (0.1 * violation).max(0.5 * tolerance);
         let local = match violation {
             // Within the tolerance, but not the gap.
@@ -162,6 +163,16 @@ fn merged(rows: &[u32], steps: impl Iterator<Item = f64>) -> Vec<(usize, f64)> {
     pairs
 }
 
+/// Where the variables are: their gradients, values, boxes and groups.
+#[derive(Clone, Copy)]
+struct State<'a> {
+    h: &'a [f64],
+    b: &'a [f64],
+    lo: &'a [f64],
+    hi: &'a [f64],
+    group: &'a [u8],
+}
+
 /// The extreme gradients of a group: `up` among variables that can rise, `down` among those that can fall.
 struct Ends {
     up: f64,
@@ -169,7 +180,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn of(g: u8, h: &[f64], b: &[f64], lo: &[f64], hi: &[f64], group: &[u8]) -> Ends {
+    fn of(g: u8, State { h, b, lo, hi, group }: State) -> Ends {
         let (mut up, mut down) = (f64::INFINITY, f64::NEG_INFINITY);
         for v in 0..h.len() {
             if group[v] != g {
@@ -189,7 +200,7 @@ impl Ends {
         self.down - self.up
     }
 
-    fn level(&self, g: u8, h: &[f64], b: &[f64], lo: &[f64], hi: &[f64], group: &[u8]) -> f64 {
+    fn level(&self, g: u8, State { h, b, lo, hi, group }: State) -> f64 {
         let (mut sum, mut count) = (0.0, 0);
         for v in 0..h.len() {
             if group[v] == g && b[v] > lo[v] && b[v] < hi[v] {
@@ -209,16 +220,8 @@ impl Ends {
 
 /// Half the set are the worst violators on either side, the rest what was free in the set before: those are the variables
 /// whose values are still being found.
-fn working_set(
-    h: &[f64],
-    b: &[f64],
-    lo: &[f64],
-    hi: &[f64],
-    group: &[u8],
-    ends: &[Ends],
-    previous: &[usize],
-    size: usize,
-) -> Vec<usize> {
+fn working_set(state: State, ends: &[Ends], previous: &[usize], size: usize) -> Vec<usize> {
+    let State { h, b, lo, hi, group } = state;
     let n = h.len();
     let mut taken = vec![false; n];
     let mut set = Vec::with_capacity(size);
@@ -291,18 +294,7 @@ struct Inner {
 const LANES: usize = 8;
 
 impl Inner {
-    fn new(
-        gram: &Gram,
-        ctx: &Ctx,
-        set: &[usize],
-        rows: &[usize],
-        h: &[f64],
-        b: &[f64],
-        lo: &[f64],
-        hi: &[f64],
-        group: &[u8],
-        groups: usize,
-    ) -> Inner {
+    fn new(gram: &Gram, ctx: &Ctx, set: &[usize], rows: &[usize], state: State, groups: usize) -> Inner {
         // Padded to whole vectors with variables that can neither rise nor fall.
         let (m, padded) = (set.len(), set.len().next_multiple_of(LANES));
         let square = gram.square(ctx, rows);
@@ -317,15 +309,15 @@ impl Inner {
         };
         let mut diagonal: Vec<f64> = rows.iter().map(|&row| gram.diagonal[row]).collect();
         diagonal.resize(padded, 0.0);
-        let mut group: Vec<u8> = set.iter().map(|&v| group[v]).collect();
+        let mut group: Vec<u8> = set.iter().map(|&v| state.group[v]).collect();
         group.resize(padded, u8::MAX);
         let mut inner = Inner {
             k,
             diagonal,
-            h: take(h),
-            b: take(b),
-            lo: take(lo),
-            hi: take(hi),
+            h: take(state.h),
+            b: take(state.b),
+            lo: take(state.lo),
+            hi: take(state.hi),
             can_rise: vec![vec![f64::INFINITY; padded]; groups],
             can_fall: vec![vec![f64::INFINITY; padded]; groups],
             group,

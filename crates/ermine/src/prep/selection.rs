@@ -69,7 +69,7 @@ pub struct SelectionModel {
     pub kept: Vec<usize>,
     /// What they were chosen by, for every column: its variance, its F, its importance, its rank.
     pub scores: Vec<f64>,
-    pub(super) chosen_by: ChosenBy,
+    pub chosen_by: ChosenBy,
 }
 
 impl Estimator for VarianceThreshold {

@@ -15,7 +15,8 @@ use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source,
     Target, Task, X,
     core::{choice, param::at_least, params},
-    split::Folds,
+    engine::folds,
+    split::{Fold, Folds},
 };
 use serde::{Deserialize, Serialize};
 
@@ -93,9 +94,12 @@ impl Estimator for TargetEncoder {
         let encodings = encode(&all)?;
         let mut fit = Fit::new(TargetModel { categories, encodings, target_mean }, FitLog::exact(Certificate::None));
         // Fewer rows than folds: nothing to cross.
-        let folds = Folds::usual(&batch.y, self.cv)
-            .split(&batch, None, ctx.seed)
-            .or_else(|_| Folds::KFold { n_splits: self.cv, shuffle: true }.split(&batch, None, ctx.seed));
+        let folds = match folds::given(ctx, rows)? {
+            Some(runs) => Ok(runs.into_iter().map(|run| Fold::of_run(rows, run)).collect()),
+            None => Folds::usual(&batch.y, self.cv)
+                .split(&batch, None, ctx.seed)
+                .or_else(|_| Folds::KFold { n_splits: self.cv, shuffle: true }.split(&batch, None, ctx.seed)),
+        };
         if let Ok(folds) = folds {
             let (cols, targets) = (codes.len(), y.len());
             let learned = ctx.map(folds.len(), |fold| encode(&folds[fold].train))?;

@@ -1,6 +1,7 @@
 //! `ermine serve`: model files behind HTTP endpoints.
 //!
-//! A request is read by the threads of the runtime, its rows are predicted by threads that do nothing else ([`predict`]), in batches
+//! A request is read by the threads of the runtime, its rows are predicted by threads that do nothing else
+//! ([`predict`]), in batches
 //! of whatever waits ([`crate::jobs`]). What cannot be held is refused before it is read ([`crate::http`]).
 
 mod metrics;

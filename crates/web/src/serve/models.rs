@@ -1,15 +1,11 @@
-//! The models behind the endpoints. A changed file is loaded beside the old model and takes its place in one step; a request keeps
+//! The models behind the endpoints. A changed file is loaded beside the old model and takes its place in one step; a
+//! request keeps
 //! the model it began with.
 
 use super::Log;
 use arc_swap::ArcSwap;
 use ermine::{Ctx, Error, Matrix, Output, Result};
-use ermine_app::{
-    Fitted, file,
-    file::Stamp,
-    rows::Frame,
-    wire::Reader,
-};
+use ermine_app::{Fitted, file, file::Stamp, rows::Frame, wire::Reader};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,

@@ -1,6 +1,7 @@
 //! The OpenAPI document: what each model takes, from its schema.
 
 use super::models::Slot;
+use ermine::Output;
 use ermine_app::table::{Field, Kind};
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ pub fn document(slots: &[Slot], guarded: bool) -> Value {
         "/healthz": plain("Whether the server runs", &[]),
         "/readyz": plain("Whether it takes requests", &["503"]),
         "/metrics": plain("Counters in the text format of Prometheus", if guarded { &["401"] } else { &[] }),
-        "/v1/models": { "get": { "summary": "All models", "operationId": "models", "responses": described("200") } },
+        "/v1/models": { "get": { "summary": "All models", "operationId": "models", "responses": described() } },
     });
     for slot in slots {
         let name = &slot.name;
@@ -17,7 +18,7 @@ pub fn document(slots: &[Slot], guarded: bool) -> Value {
             "get": {
                 "summary": format!("Columns, scores and version of {name}"),
                 "operationId": format!("model {name}"),
-                "responses": described("200"),
+                "responses": described(),
             }
         });
         paths[format!("/v1/models/{name}:predict")] = predict(slot);
@@ -77,7 +78,7 @@ fn failure(status: &str) -> Value {
         "404" => "There is no such model.",
         "408" => "The body came too slowly.",
         "413" => "Too many rows or bytes.",
-        "415" => "Neither JSON nor CSV.",
+        "415" => "Neither JSON, CSV nor Arrow.",
         "422" => "Values that cannot be used, by row, column and value.",
         _ => "Too busy, or stopping; try again later.",
     };
@@ -86,7 +87,7 @@ fn failure(status: &str) -> Value {
 }
 
 /// The answers of a route that speaks JSON.
-fn described(_: &str) -> Value {
+fn described() -> Value {
     let schema = json!({ "type": "object" });
     json!({
         "200": { "description": "As described.", "content": { "application/json": { "schema": schema } } },
@@ -137,7 +138,7 @@ fn predict(slot: &Slot) -> Value {
     }
     let known = loaded.fitted.model.outputs();
     let outputs: Vec<String> = known.iter().map(|(output, _)| ermine_app::wire::name_of(*output)).collect();
-    json!({
+    let mut all = json!({
         "post": {
             "summary": format!("Predict with {}", slot.name),
             "operationId": format!("predict {}", slot.name),
@@ -155,11 +156,6 @@ fn predict(slot: &Slot) -> Value {
                     "description": "Shapley values of each column, for at most 100 rows.",
                     "schema": { "type": "boolean" },
                 },
-                {
-                    "name": "interval", "in": "query",
-                    "description": "Level of an interval around a predicted number, for models that have one.",
-                    "schema": { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 },
-                },
             ],
             "requestBody": {
                 "required": true,
@@ -173,7 +169,16 @@ fn predict(slot: &Slot) -> Value {
             },
             "responses": responses,
         }
-    })
+    });
+    if loaded.fitted.has(Output::Deviation) {
+        let interval = json!({
+            "name": "interval", "in": "query",
+            "description": "Level of an interval around each predicted number.",
+            "schema": { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 },
+        });
+        all["post"]["parameters"].as_array_mut().expect("a list").push(interval);
+    }
+    all
 }
 
 /// What a cell may hold; null is missing.

@@ -14,7 +14,7 @@ use ermine_app::{
     explain::explain_values,
     rows::Frame,
     table::Table,
-    wire::{Answer, BadCell, Explained, Form, Interval, Refused, name_of},
+    wire::{Answer, BadCell, Explained, Form, Interval, Media, Refused, name_of},
 };
 use serde_json::json;
 use std::{
@@ -51,7 +51,8 @@ impl Asked {
                     let names = value.replace("%2C", ",").replace("%2c", ",");
                     let known = loaded.fitted.model.outputs();
                     let find = |name: &str| {
-                        let found = known.iter().find(|(output, _)| name_of(*output) == name).map(|(output, _)| *output);
+                        let found =
+                            known.iter().find(|(output, _)| name_of(*output) == name).map(|(output, _)| *output);
                         // It starts from new features, not from rows.
                         found.filter(|output| *output != Output::Inverse).ok_or_else(|| {
                             let known: Vec<String> = known.iter().map(|(output, _)| name_of(*output)).collect();
@@ -99,7 +100,7 @@ pub struct Job {
     pub loaded: Arc<Loaded>,
     pub asked: Asked,
     pub content: Content,
-    pub json: bool,
+    pub media: Media,
     pub most_rows: usize,
     pub deadline: Instant,
     pub reply: oneshot::Sender<Reply>,
@@ -155,7 +156,7 @@ fn answer(jobs: Vec<Job>, metrics: &Metrics) {
 
 fn read(job: Job) -> Option<Read> {
     let read = || {
-        let (table, form) = job.loaded.reader.read(&job.content.bytes, job.json, job.most_rows).map_err(refusal)?;
+        let (table, form) = job.loaded.reader.read(&job.content.bytes, job.media, job.most_rows).map_err(refusal)?;
         let frame = job.loaded.fitted.frame(&table).map_err(of_error)?;
         if job.asked.explain && frame.x.rows > MOST_EXPLAINED {
             let problem = format!("at most {MOST_EXPLAINED} rows are explained at once");
@@ -245,6 +246,7 @@ fn write(read: &Read, said: &[(Output, Matrix)], rows: std::ops::Range<usize>) -
     let answer = Answer { fitted: &loaded.fitted, said, rows, interval, explained: &explained };
     let body = match read.form {
         Form::Csv => answer.csv().map_err(of_error)?,
+        Form::Arrow => answer.arrow().map_err(of_error)?,
         form => answer.json(form, &[("model", &slot[*place].name), ("version", &loaded.version)]),
     };
     Ok((read.form, body))

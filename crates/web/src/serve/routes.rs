@@ -1,8 +1,9 @@
 //! Addresses and what they answer.
 
 use super::{
-    Shared, openapi,
+    Shared,
     models::Slot,
+    openapi,
     predict::{Asked, Job},
 };
 use crate::http::{Refusal, answer, content, same_secret};
@@ -15,7 +16,7 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use ermine_app::wire::Form;
+use ermine_app::wire::{Form, Media};
 use futures_util::FutureExt;
 use serde_json::json;
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
@@ -141,13 +142,27 @@ fn place(shared: &Shared, name: &str) -> Result<usize, Refusal> {
 }
 
 async fn model(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Response {
+    if name.strip_suffix(":predict").is_some_and(|name| place(&shared, name).is_ok()) {
+        return other_method("POST");
+    }
     match place(&shared, &name) {
         Ok(place) => answer(StatusCode::OK, "application/json", shared.slots[place].info().to_string()),
         Err(refused) => refused.into_response(),
     }
 }
 
+/// The address is right, and the method is not.
+fn other_method(allowed: &'static str) -> Response {
+    let problem = format!("this address takes {allowed}");
+    let mut response = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, problem).into_response();
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
 async fn predict(State(shared): State<Arc<Shared>>, Path(call): Path<String>, request: Request) -> Response {
+    if place(&shared, &call).is_ok() {
+        return other_method("GET,HEAD");
+    }
     match predicted(&shared, &call, request).await {
         Ok(response) => response,
         Err(refused) => refused.into_response(),
@@ -164,13 +179,13 @@ async fn predicted(shared: &Arc<Shared>, call: &str, request: Request) -> Result
     let loaded = shared.slots[place].current();
     let asked = Asked::of(request.uri().query().unwrap_or_default(), &loaded)?;
     let (head, body) = request.into_parts();
-    let json = is_json(head.headers.get(header::CONTENT_TYPE))?;
+    let media = media(head.headers.get(header::CONTENT_TYPE))?;
     let deadline = begin + shared.limits.time;
     let content = content(&head.headers, body, &shared.limits, &shared.room, deadline.into()).await?;
     let (reply, answered) = oneshot::channel();
     let version = HeaderValue::from_str(&loaded.version);
     let (slot, most_rows) = (shared.slots.clone(), shared.rows);
-    let job = Job { slot, place, loaded, asked, content, json, most_rows, deadline, reply };
+    let job = Job { slot, place, loaded, asked, content, media, most_rows, deadline, reply };
     shared.queue.push(job).map_err(|_| Refusal::busy("there are too many requests"))?;
     let reply = match tokio::time::timeout_at(deadline.into(), answered).await {
         Err(_) => return Err(Refusal::busy("the answer took too long")),
@@ -178,7 +193,11 @@ async fn predicted(shared: &Arc<Shared>, call: &str, request: Request) -> Result
         Ok(Ok(reply)) => reply,
     };
     let (form, body) = reply?;
-    let kind = if form == Form::Csv { "text/csv; charset=utf-8" } else { "application/json" };
+    let kind = match form {
+        Form::Csv => "text/csv; charset=utf-8",
+        Form::Arrow => ARROW,
+        Form::Records | Form::Columns => "application/json",
+    };
     let mut response = answer(StatusCode::OK, kind, Body::from(body));
     if let Ok(version) = version {
         response.headers_mut().insert(VERSION, version);
@@ -186,16 +205,16 @@ async fn predicted(shared: &Arc<Shared>, call: &str, request: Request) -> Result
     Ok(response)
 }
 
-/// JSON or CSV, by its media type.
-fn is_json(kind: Option<&HeaderValue>) -> Result<bool, Refusal> {
+const ARROW: &str = "application/vnd.apache.arrow.stream";
+
+/// JSON, CSV or Arrow, by its media type.
+fn media(kind: Option<&HeaderValue>) -> Result<Media, Refusal> {
     let kind = kind.map_or(Some("application/json"), |kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("application/json") {
-        return Ok(true);
+    let known = [("application/json", Media::Json), ("text/csv", Media::Csv), (ARROW, Media::Arrow)];
+    if let Some((_, media)) = known.into_iter().find(|(name, _)| kind.eq_ignore_ascii_case(name)) {
+        return Ok(media);
     }
-    if kind.eq_ignore_ascii_case("text/csv") {
-        return Ok(false);
-    }
-    let problem = "rows are taken as application/json or text/csv";
+    let problem = format!("rows are taken as application/json, text/csv or {ARROW}");
     Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem))
 }
