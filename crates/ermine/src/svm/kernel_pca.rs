@@ -87,13 +87,6 @@ impl Estimator for KernelPCA {
             return Err(Error::Diverged("KernelPCA: the eigenvalues of the Gram matrix were not found".into()));
         };
         let largest = eigen.values.last().copied().unwrap_or(0.0);
-        let smallest = eigen.values.first().copied().unwrap_or(0.0);
-        if smallest < -1e-10_f64.max(1e-5 * largest) {
-            return Err(Error::Data(format!(
-                "KernelPCA: there are significant negative eigenvalues ({smallest:.3e} beside {largest:.3e}), so the kernel is not \
-                 positive semi-definite"
-            )));
-        }
         // What the kernel would have to exceed to be more than rounding of its own size.
         let noise = f64::EPSILON * n as f64 * grand.abs().max(mean.iter().fold(0.0, |m: f64, v| m.max(v.abs())));
         let positive = eigen.values.iter().filter(|v| **v > (ZERO * largest).max(noise)).count();
