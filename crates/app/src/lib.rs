@@ -13,11 +13,8 @@
 //! | [`explain`] | importance, dependence, Shapley values, curves, bias and variance |
 //! | [`report`] | plain data -> JSON, HTML |
 //! | [`store`] | the model file |
-//! | [`wire`] | rows over a wire -> a table; predictions in the same form |
-//! | [`check`] | whether a model still fits the rows it sees |
 //! | [`run`] | the whole story |
 
-pub mod check;
 pub mod choose;
 pub mod explain;
 pub mod fit;
@@ -30,7 +27,6 @@ pub mod rows;
 pub mod run;
 pub mod store;
 pub mod table;
-pub mod wire;
 
 pub use choose::Effort;
 pub use plan::Supervised;

@@ -20,7 +20,7 @@ use crate::{
     core::{
         Reduce, choice,
         linalg::Cholesky,
-        param::{ArrayParam, above, at_least, log},
+        param::{Given, above, at_least, log},
         params, reduce, simd,
         stats::CrossProducts,
     },
@@ -66,12 +66,12 @@ params! {
         /// Number of rows that the prior on the means counts as; 1 unless given.
         mean_precision_prior: Option<f64> = None, above(0.0);
         /// Prior mean, as an array; the mean of the rows unless given.
-        mean_prior: ArrayParam = ArrayParam;
+        mean_prior: Given = Given;
         /// Degrees of freedom of the prior on the covariances, above the number of columns - 1; the number of columns
         /// unless given.
         degrees_of_freedom_prior: Option<f64> = None, above(0.0);
         /// Prior covariance, as an array shaped by `covariance_type`; the covariance of the rows unless given.
-        covariance_prior: ArrayParam = ArrayParam;
+        covariance_prior: Given = Given;
     }
 }
 

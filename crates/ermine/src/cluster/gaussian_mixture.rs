@@ -15,7 +15,7 @@ use crate::{
         Batch, Reduce, choice,
         data::Dense,
         linalg::{self, Cholesky},
-        param::{ArrayParam, at_least, log},
+        param::{Given, at_least, log},
         params, reduce, rng, simd,
         stats::CrossProducts,
     },
@@ -69,11 +69,11 @@ params! {
         /// How the responsibilities are initialised.
         init_params: MixtureInit = MixtureInit::KMeans;
         /// Initial weights of the components, as an array.
-        weights_init: ArrayParam = ArrayParam;
+        weights_init: Given = Given;
         /// Initial means, as an array of components x columns.
-        means_init: ArrayParam = ArrayParam;
+        means_init: Given = Given;
         /// Initial inverse covariances, as an array shaped by `covariance_type`.
-        precisions_init: ArrayParam = ArrayParam;
+        precisions_init: Given = Given;
     }
 }
 
