@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
+.PHONY: docs test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
 
 test: setup lint test-rust test-python
 
@@ -12,10 +12,12 @@ test: setup lint test-rust test-python
 test-all: test fuzz
 	cargo deny check
 
-# All that tests need: MPI and a browser by apt, Python packages into .venv.
+# All that tests need: MPI, a browser and Node by apt where they are missing, Python packages into .venv, those of Node into
+# node_modules.
 setup: $(VENV)/ready
 	tools/install-mpi.sh
 	tools/install-browser.sh
+	[ -d node_modules/typescript ] || npm ci --silent --no-fund --no-audit
 
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +34,7 @@ lint:
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps --exclude ermine-py --quiet
 	$(BIN)/ruff check python bench
 	$(BIN)/mypy
+	npx --no-install tsc --project .
 
 test-rust:
 	cargo test --workspace --exclude ermine-py --features ermine-cli/mpi
@@ -66,6 +69,15 @@ fuzz:
 # Classes, stubs, submodules and reference pages, from the list of models.
 generate: python
 	$(BIN)/python python/generate.py
+
+# The documentation as a site in target/site; broken links fail.
+docs: target/docs-venv/ready
+	target/docs-venv/bin/mkdocs build --quiet
+
+target/docs-venv/ready:
+	$(PYTHON) -m venv target/docs-venv
+	target/docs-venv/bin/pip install --quiet mkdocs-material
+	touch $@
 
 # Beside the peers, at equal objective or score.
 bench:

@@ -13,10 +13,15 @@
 //! | [`explain`] | importance, dependence, Shapley values, curves, bias and variance |
 //! | [`report`] | plain data -> JSON, HTML |
 //! | [`store`] | the model file |
+//! | [`wire`] | rows over a wire -> a table; predictions in the same form |
+//! | [`check`] | whether a model still fits the rows it sees |
+//! | [`export`] | a model in other programs |
 //! | [`run`] | the whole story |
 
+pub mod check;
 pub mod choose;
 pub mod explain;
+pub mod export;
 pub mod fit;
 pub mod inspect;
 pub mod judge;
@@ -27,6 +32,7 @@ pub mod rows;
 pub mod run;
 pub mod store;
 pub mod table;
+pub mod wire;
 
 pub use choose::Effort;
 pub use plan::Supervised;

@@ -2,19 +2,21 @@
 //! report. The same wherever the rows live ([`crate::rows`]).
 
 use crate::{
-    choose::{self, Choice, Comparison, Contest, Effort, Size},
-    explain::{self, Insight},
+    check::Profile,
+    choose::{self, Choice, Comparison, Contest, Effort, Size, clusters::ClusterCurve},
+    explain::{self, Group, Insight},
     fit::{CheckpointFile, Pipeline},
     inspect,
     judge::{self, Predictions},
-    plan::{Plan, Supervised},
+    plan::{Plan, Supervised, terms},
     read::{self, Opened, ReadOptions},
     report::{Outcome, Report, Sizes},
     rows::{Encoded, Labels, Limits, RowSet, sampled},
     store::Fitted,
+    table::Kind,
 };
 use ermine::{
-    Ctx, Error, Result, Spec, Task,
+    Ctx, Error, Output, Result, Spec, Task,
     core::ctx::{Alone, Progress, all_gather},
     metrics::{self, Metric},
 };
@@ -63,6 +65,8 @@ pub struct Job {
     pub test: f64,
     /// Folds of cross-validation; below 2 for none.
     pub folds: usize,
+    /// Columns keep their units, also for models that want them alike.
+    pub no_scale: bool,
     /// How much memory rows may take, and where those that take more go.
     pub limits: Limits,
     /// Where fits keep their state, so that a run can be killed and go on.
@@ -92,6 +96,7 @@ impl Job {
             seed: 0,
             test: 0.2,
             folds: 5,
+            no_scale: false,
             limits: Limits { memory: available_memory() / 10 * 6, scratch: std::env::temp_dir() },
             checkpoint: None,
         }
@@ -130,6 +135,9 @@ impl Job {
         let choice = match &self.model {
             _ if compared => {
                 notes.extend(inspect::balance(rows.labels()));
+                if self.metric.is_none() && inspect::imbalanced(train.labels()).is_some() {
+                    notes.push("models were compared by log loss; --metric accuracy compares them by accuracy".into());
+                }
                 notes.extend(inspect::duplicates(&rows.hashes(ctx)?, &split));
                 let models = if self.tune { self.model.as_slice() } else { &self.models };
                 Choice::best(self.compare_on(train, &plan, models, begin, ctx)?, plan.task)?
@@ -137,6 +145,7 @@ impl Job {
             Some(spec) => Choice::of(spec, None)?,
             None => Choice::first(plan.task)?,
         };
+        let (choice, cluster_curve) = self.settled(choice, &rows, &plan, ctx)?;
         let checkpoint = self.checkpoint(&choice, fingerprint, ctx)?;
         let folds = match supervised && self.folds >= 2 && !compared && train.len() >= 2 * self.folds {
             true => {
@@ -163,7 +172,7 @@ impl Job {
             let detailed = compared || self.insight;
             tested = Some(judge::test(&said, train.labels(), test.labels(), detailed, ctx)?);
             if detailed {
-                insight = self.explain(&plan, &choice, &pipeline, train, test, &said, ctx)?;
+                insight = self.explain(&plan, &choice, (&pipeline, &said), (train, test), ctx)?;
             }
         }
         // The model that is kept has seen every row; the test score is of the same steps on fewer.
@@ -177,7 +186,14 @@ impl Job {
         if self.insight {
             insight.tree = explain::tree_picture(&pipeline, &plan.features, plan.classes(), 4);
         }
-        let clusters = cluster_sizes(&pipeline, ctx)?;
+        let mut clusters = cluster_sizes(&pipeline, ctx)?;
+        if clusters.is_empty() && !supervised {
+            (clusters, insight.groups) = predicted_groups(&rows, &pipeline, &plan, ctx)?;
+        }
+        insight.cluster_curve = cluster_curve;
+        if insight.groups.is_empty() && !clusters.is_empty() {
+            insight.groups = groups(learning.set(&rows), &pipeline, &plan, ctx)?;
+        }
         let sizes = Sizes {
             total,
             used: rows.len(),
@@ -186,7 +202,10 @@ impl Job {
             test: split.test.len(),
             from_disk: rows.is_on_disk(),
         };
-        let outcome = Outcome { tested, folds, clusters, insight, sizes, fingerprint, notes };
+        let most = Profile::rows(plan.features.columns.len());
+        let looked_at = rows.gather(&sampled(rows.len(), most, self.seed, "profile"), ctx)?;
+        let profile = Profile::of(&looked_at, &plan.features, &plan.summary);
+        let outcome = Outcome { tested, folds, clusters, insight, sizes, fingerprint, profile, notes };
         Report::of(self, plan, choice, pipeline, outcome)
     }
 
@@ -195,7 +214,10 @@ impl Job {
         self.check()?;
         let files = all_gather(ctx.exchange(), self.files())?.swap_remove(0);
         self.check_memory(&files, ctx)?;
-        let opened = Opened::open(&files, &self.read, self.target.as_deref(), self.limits.memory, ctx)?;
+        let mut read = self.read.clone();
+        let factors = self.features.iter().flat_map(|formula| terms::factors(formula));
+        read.kinds.extend(factors.map(|column| (column, Kind::Category)));
+        let opened = Opened::open(&files, &read, self.target.as_deref(), self.limits.memory, ctx)?;
         let total = opened.rows;
         let plan = Plan::new(self, &opened, ctx)?;
         let (rows, fingerprint) = RowSet::encode(opened, &plan, &self.limits, ctx)?;
@@ -207,6 +229,22 @@ impl Job {
         Ok(Prepared { plan, rows, fingerprint, total, notes })
     }
 
+    /// A model with the number of clusters that it was not told.
+    fn settled(&self, choice: Choice, rows: &RowSet, plan: &Plan, ctx: &Ctx) -> Result<(Choice, Option<ClusterCurve>)> {
+        if plan.task.is_supervised() {
+            return Ok((choice, None));
+        }
+        let (spec, curve) = choose::clusters::settle(&choice.spec, rows, &plan.features, ctx)?;
+        Ok((Choice::of(&spec, choice.reason)?, curve))
+    }
+
+    /// The rows without anything to be predicted.
+    pub(crate) fn rows_to_look_at(&self, ctx: &Ctx) -> Result<(Plan, RowSet, Vec<String>)> {
+        let Prepared { plan, rows, notes, .. } = self.prepare(ctx)?;
+        let notes = plan.assumed.iter().cloned().chain(notes).collect();
+        Ok((plan, rows, notes))
+    }
+
     /// Compares models on these rows, or on a sample of them that everyone can hold.
     fn compare_on(&self, rows: &RowSet, plan: &Plan, models: &[Spec], begin: Instant, ctx: &Ctx) -> Result<Comparison> {
         let most = self.effort.rows().min(rows.most_gathered());
@@ -214,7 +252,7 @@ impl Job {
         let contest = Contest {
             task: plan.task,
             models,
-            metric: self.judged_by(plan.task)?,
+            metric: self.compared_by(plan.task, rows.labels())?,
             folds: self.folds,
             seed: self.seed,
             draws: self.draws.unwrap_or(self.effort.draws()),
@@ -231,10 +269,8 @@ impl Job {
         &self,
         plan: &Plan,
         choice: &Choice,
-        pipeline: &Pipeline,
-        train: &RowSet,
-        test: &RowSet,
-        said: &Predictions,
+        (pipeline, said): (&Pipeline, &Predictions),
+        (train, test): (&RowSet, &RowSet),
         ctx: &Ctx,
     ) -> Result<Insight> {
         let few = |set: &RowSet, most: usize| set.gather(&sampled(set.len(), most, ctx.seed, "look"), ctx);
@@ -303,6 +339,14 @@ impl Job {
     }
 
     fn check(&self) -> Result<()> {
+        if let (true, Some(spec)) = (self.tune, &self.model) {
+            let entry = ermine::entry(&spec.name)?;
+            if !entry.info.task.is_supervised() {
+                let problem = format!("tune needs a target to score by, and {} has none", entry.name);
+                return Err(Error::Unsupported(problem)
+                    .hint("'ermine fit' chooses the number of clusters or components where none is named"));
+            }
+        }
         let refused = |name: &str, value: String, allowed: &str| {
             Err(Error::Parameter { model: "fit".into(), name: name.into(), value, allowed: allowed.into() })
         };
@@ -355,6 +399,14 @@ impl Job {
             return Err(Error::Unsupported(problem));
         }
         Ok(metric)
+    }
+
+    /// Accuracy hardly tells models apart where one class outnumbers the others: log loss does.
+    fn compared_by(&self, task: Task, labels: &Labels) -> Result<&'static Metric> {
+        match self.metric.is_none() && inspect::imbalanced(labels).is_some() {
+            true => metrics::metric("neg_log_loss"),
+            false => self.judged_by(task),
+        }
     }
 
     /// Whether a model has to be found, and not only fitted.
@@ -449,6 +501,32 @@ fn check_target(plan: &Plan, rows: &RowSet) -> Result<()> {
 }
 
 /// Rows in each cluster, over all workers.
+/// Sizes and nature of the clusters of a model that names none of its rows' own, as a mixture, if it names those of others.
+fn predicted_groups(rows: &RowSet, pipeline: &Pipeline, plan: &Plan, ctx: &Ctx) -> Result<(Vec<usize>, Vec<Group>)> {
+    let has = pipeline.fit.model.outputs().iter().any(|(output, _)| *output == Output::Cluster);
+    if !has || rows.most_gathered() < rows.len() {
+        return Ok(Default::default());
+    }
+    let all = rows.gather(&(0..rows.len()).collect::<Vec<_>>(), ctx)?;
+    let x = pipeline.recipe.apply(&all.data()?.batch().x, &all.texts, ctx)?;
+    let alone = ctx.clone().with_exchange(Alone);
+    let said = ermine::predict(&alone, &*pipeline.fit.model, &x.x(), Output::Cluster, false)?;
+    let labels: Vec<i64> = said.values.iter().map(|label| *label as i64).collect();
+    let groups = explain::groups(&all, &plan.features, &labels);
+    Ok((groups.iter().map(|group| group.rows).collect(), groups))
+}
+
+/// What each cluster is, seen in a sample of the rows.
+fn groups(rows: &RowSet, pipeline: &Pipeline, plan: &Plan, ctx: &Ctx) -> Result<Vec<Group>> {
+    let labels = all_gather(ctx.exchange(), Ok(pipeline.labels().to_vec()))?.concat();
+    if labels.len() != rows.len() {
+        return Ok(Vec::new());
+    }
+    let some = sampled(rows.len(), explain::GROUPED.min(rows.most_gathered()), ctx.seed, "groups");
+    let labels: Vec<i64> = some.iter().map(|&row| labels[row]).collect();
+    Ok(explain::groups(&rows.gather(&some, ctx)?, &plan.features, &labels))
+}
+
 fn cluster_sizes(pipeline: &Pipeline, ctx: &Ctx) -> Result<Vec<usize>> {
     let mut all: Vec<usize> = Vec::new();
     for sizes in all_gather(ctx.exchange(), Ok(pipeline.cluster_sizes()))? {

@@ -293,19 +293,24 @@ fn bad_files_are_refused_with_their_line() {
         "t.csv:3: the quoted field that starts here is followed by 'z' instead of a delimiter or the end of the line\n\
          hint: a quote inside a quoted field must be doubled"
     );
+    // Beyond the head that an encoding is found by, what is not UTF-8 is a mistake.
+    let long = [b"a,b\n".as_slice(), &b"1,x\n".repeat(300_000), b"2,caf\xe9\n"].concat();
     assert_eq!(
-        problem(b"a,b\n1,x\n2,caf\xe9\n"),
-        "t.csv:3: column 'b': 'caf\u{fffd}' is not valid UTF-8\nhint: save the file as UTF-8"
+        problem(long),
+        "t.csv:300002: column 'b': 'caf\u{fffd}' is not valid UTF-8\nhint: name its encoding, such as --encoding windows-1252"
     );
-    assert_eq!(problem(b"caf\xe9,b\n1,x\n"), "t.csv:1: the header is not valid UTF-8\nhint: save the file as UTF-8");
-    assert_eq!(problem(b"\xff\xfea\0"), "t.csv: the text is UTF-16\nhint: save it as UTF-8");
+    assert_eq!(
+        problem(b"\xff\xfea\0"),
+        "t.csv: there is a header but no row below it\nhint: if the first line is data, say that there is no header"
+    );
     assert_eq!(
         problem("a,b\r1,2\r3,4\r"),
         "t.csv: lines end with carriage returns only\nhint: save the file with line ends of Unix or Windows"
     );
     assert_eq!(
         problem("PK\x03\x04..."),
-        "t.csv: this is a zip archive or a spreadsheet, not CSV\nhint: save the sheet as CSV, or unpack the archive"
+        "t.csv: not a readable spreadsheet: Cannot detect file format\n\
+         hint: a zip archive of other files has to be unpacked first"
     );
     let error = read::read("no/such/file.csv", &ReadOptions::default()).expect_err("no file").to_string();
     assert!(error.starts_with("cannot open no/such/file.csv: "), "{error}");
@@ -401,7 +406,7 @@ fn a_schema_survives_json_and_bytes() {
     let json = serde_json::to_string(&schema).expect("json");
     assert_eq!(
         json,
-        r#"{"columns":[{"name":"a","kind":"number","levels":[]},{"name":"b","kind":"category","levels":["x","y"]}],"na":[]}"#
+        r#"{"columns":[{"name":"a","kind":"number","levels":[],"form":null},{"name":"b","kind":"category","levels":["x","y"],"form":null}],"na":[]}"#
     );
     assert_eq!(serde_json::from_str::<Schema>(&json).expect("schema"), schema);
     let bytes = postcard::to_stdvec(&schema).expect("bytes");

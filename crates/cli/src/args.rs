@@ -1,11 +1,20 @@
 //! The arguments. Flags of a model's parameters come from its declaration: `ermine fit --model Ridge --help` shows them.
 
-use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser, error::ErrorKind, value_parser};
+mod command;
+
+use crate::Failure;
+use clap::{ArgMatches, error::ErrorKind};
+use command::{OUTPUTS, command, param_id, params_of};
 use ermine::{
-    Output, Spec, Task, Value, Values,
-    core::param::{Form, Param, describe},
+    Error, Output, Spec, Task, Value, Values,
+    core::param::{Form, Param},
 };
-use ermine_app::{Effort, Job, read::ReadOptions, table::Kind};
+use ermine_app::{
+    Effort, Job,
+    explain::OutlierMethod,
+    read::{Format, ReadOptions},
+    table::{DateFormat, Kind},
+};
 use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf, time::Duration};
 
 pub enum Call {
@@ -33,6 +42,17 @@ pub enum Call {
         model: PathBuf,
         inputs: Inputs,
         outputs: Option<Vec<Output>>,
+        kept: Kept,
+        to: Option<PathBuf>,
+        force: bool,
+        threads: Option<usize>,
+    },
+    Outliers {
+        job: Box<Job>,
+        method: OutlierMethod,
+        to: Option<PathBuf>,
+        force: bool,
+        json: bool,
         threads: Option<usize>,
     },
     Evaluate {
@@ -56,23 +76,49 @@ pub enum Call {
         model: PathBuf,
         json: bool,
     },
+    Serve(Box<ermine_web::serve::Options>),
+    Export(crate::export::Export),
+    Check {
+        model: PathBuf,
+        inputs: Inputs,
+        limits: ermine_app::check::Limits,
+        json: bool,
+        threads: Option<usize>,
+    },
+    Diff {
+        models: [PathBuf; 2],
+        inputs: Inputs,
+        json: bool,
+        threads: Option<usize>,
+    },
     Completions(clap_complete::Shell),
+    /// The manual page of this command.
+    Man(Option<String>),
 }
 
 impl Call {
     /// Whether what goes to stdout is for programs.
     pub fn writes_data(&self) -> bool {
         match self {
-            Call::Predict { .. } | Call::Completions(_) => true,
+            Call::Predict { .. } | Call::Serve(_) | Call::Export(_) | Call::Completions(_) | Call::Man(_) => true,
             Call::Fit { json, .. }
             | Call::Compare { json, .. }
             | Call::Explain { json, .. }
+            | Call::Outliers { json, .. }
             | Call::Evaluate { json, .. }
             | Call::Summary { json, .. }
             | Call::Models { json, .. }
-            | Call::Inspect { json, .. } => *json,
+            | Call::Inspect { json, .. }
+            | Call::Check { json, .. }
+            | Call::Diff { json, .. } => *json,
         }
     }
+}
+
+/// Columns of a table that stand beside the predictions.
+pub enum Kept {
+    Some(Vec<String>),
+    All,
 }
 
 /// What is to be explained.
@@ -88,17 +134,6 @@ pub struct Inputs {
     pub data: PathBuf,
     pub read: ReadOptions,
 }
-
-const OUTPUTS: &[(&str, Output)] = &[
-    ("value", Output::Value),
-    ("class", Output::Class),
-    ("probability", Output::Probability),
-    ("decision", Output::Decision),
-    ("transform", Output::Transform),
-    ("cluster", Output::Cluster),
-    ("density", Output::Density),
-    ("leaf", Output::Leaf),
-];
 
 pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> {
     let argv: Vec<OsString> = argv.collect();
@@ -134,8 +169,29 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
                 let find = |name: &String| OUTPUTS.iter().find(|(known, _)| known == name).expect("a possible value").1;
                 names.map(find).collect()
             }),
+            kept: match (matches.get_flag("append"), matches.get_many::<String>("keep")) {
+                (true, _) => Kept::All,
+                (false, names) => Kept::Some(names.into_iter().flatten().cloned().collect()),
+            },
+            to: matches.get_one::<PathBuf>("to").cloned(),
+            force: matches.get_flag("force"),
             threads: threads(matches),
         },
+        "outliers" => {
+            let read = reading(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?;
+            let ignore = matches.get_many::<String>("ignore").into_iter().flatten().cloned().collect();
+            let seed = *matches.get_one("seed").expect("it has a default");
+            let method = matches.get_one::<String>("method").expect("it has a default");
+            let found = OutlierMethod::ALL.into_iter().find(|(name, _)| name == method);
+            Call::Outliers {
+                job: Box::new(Job { read, ignore, seed, ..Job::new(path(matches, "DATA")) }),
+                method: found.map_or(OutlierMethod::default(), |(_, method)| method),
+                to: matches.get_one::<PathBuf>("to").cloned(),
+                force: matches.get_flag("force"),
+                json: matches.get_flag("json"),
+                threads: threads(matches),
+            }
+        }
         "evaluate" => Call::Evaluate {
             model: path(matches, "MODEL"),
             inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
@@ -151,6 +207,25 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
         },
         "models" => Call::Models { name: matches.get_one::<String>("NAME").cloned(), json: matches.get_flag("json") },
         "inspect" => Call::Inspect { model: path(matches, "MODEL"), json: matches.get_flag("json") },
+        "serve" => {
+            let options = crate::serve::options(matches);
+            Call::Serve(Box::new(options.map_err(|error| command.error(ErrorKind::ValueValidation, error))?))
+        }
+        "man" => Call::Man(matches.get_one::<String>("COMMAND").cloned()),
+        "export" => Call::Export(crate::export::call(matches)),
+        "check" => Call::Check {
+            model: path(matches, "MODEL"),
+            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            limits: crate::check::limits(matches),
+            json: matches.get_flag("json"),
+            threads: threads(matches),
+        },
+        "diff" => Call::Diff {
+            models: [path(matches, "MODEL"), path(matches, "OTHER")],
+            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            json: matches.get_flag("json"),
+            threads: threads(matches),
+        },
         "completions" => Call::Completions(*matches.get_one("SHELL").expect("required")),
         other => unreachable!("subcommand {other}"),
     };
@@ -159,6 +234,23 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
 
 pub fn completions(shell: clap_complete::Shell, out: &mut impl Write) {
     clap_complete::generate(shell, &mut command(None), "ermine", out);
+}
+
+/// The manual page of a command, or of the program.
+pub fn man(name: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
+    let mut whole = command(None);
+    whole.build();
+    let page = match name {
+        None => whole,
+        Some(name) => {
+            let known: Vec<String> = whole.get_subcommands().map(|command| command.get_name().to_string()).collect();
+            let found = whole.find_subcommand(name).cloned();
+            let unknown = || Error::Unknown { what: "command", name: name.into(), known };
+            found.ok_or_else(unknown)?.name(format!("ermine-{name}")).display_name(format!("ermine-{name}"))
+        }
+    };
+    clap_mangen::Man::new(page).render(out)?;
+    Ok(())
 }
 
 /// The model that the arguments name, seen before they are parsed: its parameters become flags.
@@ -173,350 +265,6 @@ fn model_in(argv: &[OsString]) -> Option<String> {
         }
     }
     None
-}
-
-fn params_of(model: Option<&str>) -> Vec<Param> {
-    let name = model.map(|text| Spec::parse(text).map_or(text.to_string(), |spec| spec.name));
-    name.and_then(|name| ermine::entry(&name).ok()).map_or(Vec::new(), |entry| (entry.params)())
-}
-
-fn command(model: Option<&str>) -> Command {
-    let data = || {
-        Arg::new("DATA")
-            .required(true)
-            .value_parser(value_parser!(PathBuf))
-            .help("CSV, IDX (also .gz) or Parquet file; - is standard input")
-    };
-    let table = || {
-        data().num_args(1..).help(
-            "CSV, IDX (also .gz) or Parquet file; several files, or a pattern such as 'part-*.csv', are one table; - is standard input",
-        )
-    };
-    let model_file = || {
-        Arg::new("MODEL").required(true).value_parser(value_parser!(PathBuf)).help("Model file made by 'ermine fit -o'")
-    };
-    let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print JSON instead of text");
-    let reading = |command: Command| {
-        command.next_help_heading("Reading").args([
-            Arg::new("delimiter").long("delimiter").value_name("CHAR").help("Column separator [default: detected]"),
-            Arg::new("no-header").long("no-header").action(ArgAction::SetTrue).help("The first line is data"),
-            Arg::new("na")
-                .long("na")
-                .value_name("TEXT")
-                .action(ArgAction::Append)
-                .help("Treat this text as missing; may be repeated"),
-            Arg::new("labels")
-                .long("labels")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("File of labels for images (IDX); it becomes the target"),
-        ])
-    };
-    let threads = || {
-        Arg::new("threads")
-            .long("threads")
-            .value_name("N")
-            .value_parser(value_parser!(u64).range(1..=1024))
-            .help("Number of threads [default: all cores]")
-    };
-
-    let target = || Arg::new("target").long("target").short('t').value_name("COLUMN").help("Column to predict");
-    let seed = || {
-        Arg::new("seed")
-            .long("seed")
-            .value_name("N")
-            .value_parser(value_parser!(u64))
-            .default_value("0")
-            .help("Random seed")
-    };
-    let output = || {
-        Arg::new("output")
-            .long("output")
-            .short('o')
-            .value_name("FILE")
-            .value_parser(value_parser!(PathBuf))
-            .help("Save the model to this file")
-    };
-    let report = || {
-        Arg::new("report")
-            .long("report")
-            .value_name("FILE")
-            .value_parser(value_parser!(PathBuf))
-            .help("Write an HTML report with charts to this file; it works offline")
-    };
-    let force = || {
-        Arg::new("force")
-            .long("force")
-            .action(ArgAction::SetTrue)
-            .help("Overwrite what is there, even if it is not a model or a report")
-    };
-    let with_models = |command: Command| {
-        command.next_help_heading("Comparison").args([
-            Arg::new("effort")
-                .long("effort")
-                .value_name("LEVEL")
-                .value_parser(PossibleValuesParser::new(Effort::ALL.map(Effort::name)))
-                .default_value(Effort::default().name())
-                .help("Work to spend on the comparison: about 10 s, 1 min or 10 min on a laptop"),
-            Arg::new("budget").long("budget").value_name("TIME").help(
-                "Time limit, such as 90s, 5min or 1h; stops early and keeps the best model so far [default: none]",
-            ),
-            Arg::new("scoring")
-                .long("scoring")
-                .value_name("NAME")
-                .help("Metric to compare by, such as roc_auc or mean_absolute_error [default: accuracy or r2]"),
-            Arg::new("models")
-                .long("models")
-                .value_name("NAME,...")
-                .help("Compare only these [default: all that make sense for the data]"),
-        ])
-    };
-    let with_data = |command: Command| {
-        command.next_help_heading("Data").args([
-            Arg::new("features").long("features").value_name("FORMULA").help(
-                "Features as a formula, such as \"log(income) + age:job + poly(x, 3) + text(message)\"; a dot stands for \
-                 every other column [default: every column]",
-            ),
-            Arg::new("keep")
-                .long("keep")
-                .value_name("COLUMN")
-                .action(ArgAction::Append)
-                .value_delimiter(',')
-                .help("Use this column even if it looks like an id or leaks the target; may be repeated"),
-        ])
-    };
-    let mut fit = Command::new("fit")
-        .about("Find the best model for a table, or fit a named one; test it on held-out rows and save it")
-        .after_help(
-            "Examples:\n  ermine fit penguins.csv --target species --report penguins.html\n  \
-             ermine fit houses.csv --target price --model Ridge --alpha 0.3 -o houses.ermine\n  \
-             ermine fit points.csv --model KMeans --n-clusters 3\n  \
-             ermine fit 'part-*.parquet' --target y\n  gzip -dc big.csv.gz | ermine fit - --target y --json",
-        )
-        .args([
-            table(),
-            target(),
-            Arg::new("model")
-                .long("model")
-                .short('m')
-                .value_name("NAME")
-                .help("Model, see 'ermine models' [default: the best of all that make sense]"),
-            output(),
-            report(),
-            force(),
-            json(),
-            seed(),
-            threads(),
-        ]);
-    fit = with_models(fit);
-    let mut tune = Command::new("tune")
-        .about("Search the parameters of one model over their declared ranges")
-        .after_help(
-            "Example:\n  ermine tune houses.csv --target price --model HistGradientBoostingRegressor -o houses.ermine",
-        )
-        .args([
-            table(),
-            target(),
-            Arg::new("model")
-                .long("model")
-                .short('m')
-                .value_name("NAME")
-                .required(true)
-                .help("Model, see 'ermine models'"),
-            Arg::new("draws")
-                .long("draws")
-                .value_name("N")
-                .value_parser(value_parser!(usize))
-                .default_value("30")
-                .help("Number of candidates to draw"),
-            output(),
-            report(),
-            force(),
-            json(),
-            seed(),
-            threads(),
-        ]);
-    tune = with_models(tune).mut_arg("models", |arg| arg.hide(true));
-    let mut compare = Command::new("compare")
-        .about("Compare models on a table by cross-validation, and keep none")
-        .after_help("Example:\n  ermine compare penguins.csv --target species --models LogisticRegression,SVC,KNeighborsClassifier")
-        .args([table(), target(), json(), seed(), threads()]);
-    compare = with_models(compare);
-    let (mut fit, mut tune, mut compare) = (with_data(fit), with_data(tune), with_data(compare));
-    let about_data = |command: Command| {
-        command.args([
-            Arg::new("ignore")
-                .long("ignore")
-                .value_name("COLUMN")
-                .action(ArgAction::Append)
-                .value_delimiter(',')
-                .help("Exclude these columns; may be repeated"),
-            Arg::new("weights").long("row-weights").value_name("COLUMN").help("Column of row weights"),
-            Arg::new("task")
-                .long("task")
-                .value_parser(["classification", "regression"])
-                .help("How to treat the target [default: decided by its values]"),
-            Arg::new("kind")
-                .long("kind")
-                .value_name("COLUMN=KIND")
-                .action(ArgAction::Append)
-                .help("Read a column as number, boolean, category, text, date or datetime"),
-            Arg::new("test")
-                .long("test")
-                .value_name("SHARE")
-                .value_parser(value_parser!(f64))
-                .default_value("0.2")
-                .help("Rows held out for the test score; 0 for none"),
-            Arg::new("folds")
-                .long("folds")
-                .value_name("N")
-                .value_parser(value_parser!(usize))
-                .default_value("5")
-                .help("Folds of cross-validation; 0 for none"),
-            Arg::new("memory")
-                .long("memory")
-                .value_name("SIZE")
-                .help("Memory for rows, such as 800MB or 4GB; larger tables are read from disk in blocks [default: 60 % of free memory]"),
-            Arg::new("scratch")
-                .long("scratch")
-                .value_name("FOLDER")
-                .value_parser(value_parser!(PathBuf))
-                .help("Folder for temporary files when rows do not fit in memory"),
-            Arg::new("checkpoint")
-                .long("checkpoint")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Save the state of the fit here, and resume from it"),
-        ])
-    };
-    for command in [&mut fit, &mut tune, &mut compare] {
-        *command = reading(about_data(std::mem::take(command)));
-    }
-    let params = params_of(model);
-    if !params.is_empty() {
-        for command in [&mut fit, &mut tune] {
-            let flags: Vec<Arg> = params.iter().map(param_flag).collect();
-            let heading = format!("Parameters of {}", model.unwrap_or_default());
-            *command = std::mem::take(command).next_help_heading(heading).args(flags);
-        }
-    }
-    Command::new("ermine")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Classical machine learning that proves its fits")
-        .after_help("Start with:  ermine fit DATA.csv --target COLUMN")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .max_term_width(110)
-        .subcommand(fit)
-        .subcommand(compare)
-        .subcommand(tune)
-        .subcommand(reading(
-            Command::new("predict")
-                .about("Predict the rows of a table, as CSV on stdout")
-                .after_help("Example:\n  ermine predict houses.ermine new.csv > prices.csv")
-                .args([model_file(), data()])
-                .arg(
-                    Arg::new("output")
-                        .long("output")
-                        .action(ArgAction::Append)
-                        .value_delimiter(',')
-                        .value_parser(PossibleValuesParser::new(OUTPUTS.iter().map(|(name, _)| *name)))
-                        .help("What to write [default: the prediction, and probabilities if there are any]"),
-                )
-                .arg(threads()),
-        ))
-        .subcommand(reading(
-            Command::new("evaluate")
-                .about("Score a model on a table that has the target")
-                .after_help("Example:\n  ermine evaluate houses.ermine sold.csv")
-                .args([model_file(), data()])
-                .args([json(), threads()]),
-        ))
-        .subcommand(reading(
-            Command::new("explain")
-                .about("Show what a model has learned; with a table, what drives its predictions")
-                .after_help(
-                    "Examples:\n  ermine explain houses.ermine\n  ermine explain houses.ermine sold.csv\n  \
-                     ermine explain houses.ermine sold.csv --row 17\n  \
-                     ermine explain houses.ermine sold.csv --bias-variance",
-                )
-                .args([
-                    model_file(),
-                    data().required(false),
-                    Arg::new("row")
-                        .long("row")
-                        .value_name("N")
-                        .value_parser(value_parser!(u64).range(1..))
-                        .requires("DATA")
-                        .help("Explain the prediction of this row, counted from 1"),
-                    Arg::new("bias-variance")
-                        .long("bias-variance")
-                        .action(ArgAction::SetTrue)
-                        .requires("DATA")
-                        .conflicts_with("row")
-                        .help("Split the error into bias, variance and noise by refitting on samples"),
-                    Arg::new("refits")
-                        .long("refits")
-                        .value_name("N")
-                        .value_parser(value_parser!(u64).range(2..=10_000))
-                        .default_value("50")
-                        .help("Number of refits for --bias-variance"),
-                    json(),
-                    threads(),
-                ]),
-        ))
-        .subcommand(reading(
-            Command::new("summary")
-                .about("Standard errors, tests and intervals of a linear model, on the table it was fitted to")
-                .after_help(
-                    "Example:\n  ermine fit houses.csv --target price --model LinearRegression -o houses.ermine\n  \
-                     ermine summary houses.ermine houses.csv",
-                )
-                .args([model_file(), data()])
-                .arg(
-                    Arg::new("level")
-                        .long("level")
-                        .value_name("SHARE")
-                        .value_parser(value_parser!(f64))
-                        .default_value("0.95")
-                        .help("Confidence level of the intervals"),
-                )
-                .args([json(), threads()]),
-        ))
-        .subcommand(
-            Command::new("models")
-                .about("List all models, or show one with its objective and parameters")
-                .after_help("Examples:\n  ermine models\n  ermine models Ridge")
-                .args([Arg::new("NAME").help("Show this one"), json()]),
-        )
-        .subcommand(
-            Command::new("inspect")
-                .about("Show what is in a model file")
-                .after_help("Example:\n  ermine inspect houses.ermine")
-                .args([model_file(), json()]),
-        )
-        .subcommand(
-            Command::new("completions")
-                .about("Print completions for a shell")
-                .arg(Arg::new("SHELL").required(true).value_parser(value_parser!(clap_complete::Shell))),
-        )
-}
-
-/// `--n-clusters`, also as scikit-learn spells it.
-fn param_flag(param: &Param) -> Arg {
-    let dashed = param.name.replace('_', "-");
-    let help = format!("{} ({}) [default: {}]", param.doc.replace('\n', " "), describe(&param.forms), param.default);
-    let flag = Arg::new(param_id(param.name)).long(dashed.clone()).help(help).allow_negative_numbers(true);
-    let flag = if dashed == param.name { flag } else { flag.alias(param.name) };
-    if param.forms == [Form::Bool] {
-        return flag.value_name("true|false").num_args(0..=1).default_missing_value("true");
-    }
-    flag.value_name("VALUE")
-}
-
-/// Parameters and our own flags live in one name space of clap.
-fn param_id(name: &str) -> String {
-    format!("param {name}")
 }
 
 /// The three commands that begin with a table and a question.
@@ -552,6 +300,7 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     };
     job.seed = *matches.get_one("seed").expect("it has a default");
     job.test = *matches.get_one("test").expect("it has a default");
+    job.no_scale = matches.get_flag("no-scale");
     job.folds = *matches.get_one("folds").expect("it has a default");
     if let Some(size) = text("memory") {
         job.limits.memory = bytes(&size).ok_or_else(|| format!("--memory takes a size such as 800MB, not '{size}'"))?;
@@ -613,7 +362,7 @@ fn split_names(text: &str) -> Vec<String> {
 }
 
 /// `90s`, `5min`, `1.5h`, `30`.
-fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let factor = match unit.trim() {
@@ -635,10 +384,33 @@ fn reading(matches: &ArgMatches) -> Result<ReadOptions, String> {
     let delimiter = match matches.get_one::<String>("delimiter").map(String::as_str) {
         None => None,
         Some("\\t" | "tab") => Some(b'\t'),
+        Some(" " | "space" | "blanks" | "fixed") => None,
         Some(text) if text.len() == 1 => Some(text.as_bytes()[0]),
-        Some(text) => return Err(format!("--delimiter takes one character (or tab), not '{text}'")),
+        Some(text) => return Err(format!("--delimiter takes one character, tab, space or fixed, not '{text}'")),
     };
+    let format = match matches.get_one::<String>("delimiter").map(String::as_str) {
+        Some(" " | "space" | "blanks") => Some(Format::Blanks),
+        Some("fixed") => Some(Format::Fixed),
+        _ => matches
+            .get_one::<String>("format")
+            .and_then(|wanted| Format::ALL.into_iter().find(|(name, _)| name == wanted).map(|(_, format)| format)),
+    };
+    let (mut date_format, mut date_formats) = (None, BTreeMap::new());
+    for text in matches.get_many::<String>("date-format").into_iter().flatten() {
+        let parse = |text: &str| DateFormat::parse(text).map_err(|error| error.to_string());
+        match text.rsplit_once('=') {
+            Some((column, format)) => drop(date_formats.insert(column.to_string(), parse(format)?)),
+            None => date_format = Some(parse(text)?),
+        }
+    }
     Ok(ReadOptions {
+        format,
+        encoding: matches.get_one::<String>("encoding").cloned(),
+        sheet: matches.get_one::<String>("sheet").cloned(),
+        levels: matches.get_many::<String>("not-na").into_iter().flatten().cloned().collect(),
+        decimal_comma: matches.get_one::<String>("decimal").map(|mark| mark == "comma"),
+        date_format,
+        date_formats,
         delimiter,
         header: matches.get_flag("no-header").then_some(false),
         na: matches.get_many::<String>("na").into_iter().flatten().cloned().collect(),
@@ -652,12 +424,12 @@ fn path(matches: &ArgMatches, name: &str) -> PathBuf {
     matches.get_one::<PathBuf>(name).expect("it is required").clone()
 }
 
-fn threads(matches: &ArgMatches) -> Option<usize> {
+pub fn threads(matches: &ArgMatches) -> Option<usize> {
     matches.get_one::<u64>("threads").map(|&threads| threads as usize)
 }
 
 /// `800MB`, `4 GB`, `1073741824`.
-fn bytes(text: &str) -> Option<u64> {
+pub fn bytes(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_uppercase();
     let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
         Some(at) => text.split_at(at),

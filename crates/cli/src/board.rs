@@ -23,7 +23,7 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
         out,
         "{HEADING}models{HEADING:#}  {FAINT}{:width$}  {:>22}{FAINT:#}",
         "",
-        format!("{} ({}-fold)", found.metric, found.folds)
+        format!("{} ({})", found.metric, found.folding())
     )?;
     for (place, standing) in shown.iter().enumerate() {
         let (mean, margin) = (standing.mean.unwrap_or(f64::NAN), standing.margin.unwrap_or(f64::NAN));

@@ -3,12 +3,16 @@
 
 mod args;
 mod board;
+mod check;
 mod explain;
+mod export;
+mod groups;
+mod serve;
 mod show;
 mod terminal;
 mod workers;
 
-use args::{Call, Inputs};
+use args::{Call, Inputs, Kept};
 use ermine::{Ctx, Error, Output, Result, Source, Task};
 use ermine_app::{
     Fitted, Supervised, file, judge,
@@ -16,7 +20,7 @@ use ermine_app::{
     report::html,
     rows::{Encoded, Frame, Rows},
     store::writer::{Content, Output as Place},
-    table,
+    table, wire,
 };
 use std::{
     io::{self, Write},
@@ -26,7 +30,6 @@ use std::{
 use workers::Workers;
 
 fn main() -> ExitCode {
-    terminal::tidy_on_signals();
     let workers = match Workers::start() {
         Ok(workers) => workers,
         Err(error) => return complain(&error),
@@ -45,6 +48,10 @@ fn main() -> ExitCode {
             };
         }
     };
+    // A server ends by its own rules.
+    if !matches!(call, Call::Serve(_)) {
+        terminal::tidy_on_signals();
+    }
     match workers.guard(|| run(call, &workers)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -108,7 +115,7 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
                 }
                 Ok((job.run(&ctx)?, places))
             };
-            let outcome = workers.together(ctx, fit);
+            let outcome = workers.run(ctx, fit);
             progress.finish();
             let ((fitted, report), (output, page)) = outcome?;
             if workers.rank() > 0 {
@@ -135,7 +142,7 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
             let progress = terminal::Progress::new(workers.rank() == 0);
             let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = workers.together(ctx, |ctx| job.compare(&ctx));
+            let outcome = workers.run(ctx, |ctx| job.compare(&ctx));
             progress.finish();
             let (found, notes) = outcome?;
             if workers.rank() > 0 {
@@ -152,7 +159,39 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
         Call::Explain { model, inputs, about, json, threads } => {
             explain::explain(&mut out, &model, inputs.as_ref(), about, json, threads)?;
         }
-        Call::Predict { model, inputs, outputs, threads } => predict(&mut out, &model, &inputs, outputs, threads)?,
+        Call::Predict { model, inputs, outputs, kept, to, force, threads } => {
+            let open = |path: &Path| Place::open(path, Content::Predictions, force, std::slice::from_ref(&inputs.data));
+            let place = to.as_deref().map(open).transpose()?;
+            let table = predict(&model, &inputs, outputs, &kept, threads)?;
+            match place {
+                None => read::csv::write(&table, &mut out)?,
+                Some(place) => {
+                    let mut bytes = Vec::new();
+                    read::csv::write(&table, &mut bytes)?;
+                    place.write(&bytes)?;
+                }
+            }
+        }
+        Call::Outliers { job, method, to, force, json, threads } => {
+            let place = to.map(|path| Place::open(&path, Content::Predictions, force, std::slice::from_ref(&job.data)));
+            let place = place.transpose()?;
+            let found = job.outliers(method, &terminal::context(job.seed, threads))?;
+            if let Some(place) = &place {
+                let numbers = (1..=found.rows).map(|row| row as f64).collect();
+                let columns = [("row", numbers), ("score", found.scores.clone())];
+                let columns = columns.map(|(name, values)| (name.to_string(), table::Column::Number(values)));
+                let mut bytes = Vec::new();
+                read::csv::write(&table::Table::new(columns.into())?, &mut bytes)?;
+                place.write(&bytes)?;
+            }
+            match json {
+                true => {
+                    serde_json::to_writer_pretty(&mut out, &found).map_err(io::Error::from)?;
+                    writeln!(out)?;
+                }
+                false => groups::outliers(&mut out, &found)?,
+            }
+        }
         Call::Evaluate { model, inputs, json, threads } => evaluate(&mut out, &model, &inputs, json, threads)?,
         Call::Summary { model, inputs, level, json, threads } => {
             summary(&mut out, &model, &inputs, level, json, threads)?;
@@ -160,6 +199,15 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
         Call::Models { name: None, json } => show::models(&mut out, json)?,
         Call::Models { name: Some(name), json } => show::model(&mut out, ermine::entry(&name)?, json)?,
         Call::Inspect { model, json } => show::inspect(&mut out, &file::load(&model)?, json)?,
+        Call::Serve(options) => serve::serve(*options)?,
+        Call::Man(name) => args::man(name.as_deref(), &mut out)?,
+        Call::Export(call) => export::export(&mut out, &call)?,
+        Call::Check { model, inputs, limits, json, threads } => {
+            check::check(&mut out, &model, &inputs, limits, json, threads)?;
+        }
+        Call::Diff { models: [a, b], inputs, json, threads } => {
+            check::diff(&mut out, [&a, &b], &inputs, json, threads)?;
+        }
         Call::Completions(shell) => args::completions(shell, &mut out),
     }
     out.flush()?;
@@ -190,7 +238,12 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
         let target = fitted.header.target.as_ref();
         let target = target.ok_or_else(|| Error::Unsupported(format!("{} has no target", fitted.header.model)))?;
         let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
-        schema.columns.push(table::Field { name: target.name.clone(), kind: target.kind, levels: levels.into() });
+        schema.columns.push(table::Field {
+            name: target.name.clone(),
+            kind: target.kind,
+            levels: levels.into(),
+            form: target.form,
+        });
     }
     let options = ReadOptions { schema: Some(schema), ..inputs.read.clone() };
     let table = read::read(&inputs.data, &options)?;
@@ -204,31 +257,70 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
     Ok((table, frame))
 }
 
+/// The predictions as columns, behind those of the table that are kept.
 fn predict(
-    out: &mut impl Write,
     model: &Path,
     inputs: &Inputs,
     outputs: Option<Vec<Output>>,
+    kept: &Kept,
     threads: Option<usize>,
-) -> Result<(), Failure> {
+) -> Result<table::Table> {
     let fitted = file::load(model)?;
     let ctx = terminal::context(fitted.header.seed, threads);
-    let (_, frame) = raw_rows(&fitted, inputs, false)?;
+    let mut all = kept_columns(inputs, kept)?;
+    let (table, frame) = raw_rows(&fitted, inputs, false)?;
+    warn_outside(&fitted, &table);
     let x = ermine::X::dense(&frame.x.values, frame.x.cols.max(1))?;
-    let wanted = match outputs {
-        Some(outputs) => outputs,
-        None => {
-            let natural = [Output::Value, Output::Class, Output::Cluster, Output::Probability];
-            let mut wanted: Vec<Output> = natural.into_iter().filter(|output| fitted.has(*output)).collect();
-            if wanted.is_empty() {
-                wanted = fitted.model.outputs().iter().map(|(output, _)| *output).take(1).collect();
-            }
-            wanted
+    let wanted = outputs.unwrap_or_else(|| fitted.natural_outputs());
+    let columns = wire::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted)?;
+    for (name, column) in columns {
+        // The table may have the target as well, or be the outcome of a prediction.
+        let mut unique = name.clone();
+        while all.names().contains(&unique) {
+            unique = format!("predicted {unique}");
         }
+        all.push(unique, column)?;
+    }
+    Ok(all)
+}
+
+/// Columns of the table as they stand in the file.
+fn kept_columns(inputs: &Inputs, kept: &Kept) -> Result<table::Table> {
+    let names = match kept {
+        Kept::Some(names) if names.is_empty() => return table::Table::new(Vec::new()),
+        _ if inputs.data == Path::new("-") => {
+            return Err(Error::Unsupported("columns of standard input cannot be kept: it is read only once".into())
+                .hint("save it to a file first"));
+        }
+        Kept::Some(names) => names.clone(),
+        Kept::All => read::names(&inputs.data, &inputs.read)?,
     };
-    let columns = show::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted)?;
-    read::csv::write(&table::Table::new(columns)?, out)?;
-    Ok(())
+    // As strings: 007 stays 007.
+    let kinds = names.iter().map(|name| (name.clone(), table::Kind::Category)).collect();
+    read::read(&inputs.data, &ReadOptions { columns: Some(names), kinds, ..inputs.read.clone() })
+}
+
+/// Says where the model has to go beyond what it has seen.
+fn warn_outside(fitted: &Fitted, table: &table::Table) {
+    const SHOWN: usize = 3;
+    let outside = fitted.outside(table);
+    for (column, rows) in outside.iter().take(SHOWN) {
+        let (low, high) = fitted.header.ranges[column];
+        let kind = table.column(column).map_or(table::Kind::Number, table::Column::kind);
+        let text = |value: f64| match kind {
+            table::Kind::Date => table::date_text(value),
+            table::Kind::DateTime => table::datetime_text(value),
+            _ => table::number_text(value),
+        };
+        let rows = if *rows == 1 { "1 row lies".into() } else { format!("{rows} rows lie") };
+        let (low, high) = (text(low), text(high));
+        terminal::warn(&format!(
+            "column '{column}': {rows} outside {low} to {high}, where the model was fitted; it extrapolates there"
+        ));
+    }
+    if outside.len() > SHOWN {
+        terminal::warn(&format!("{} more columns have values outside those of the fit", outside.len() - SHOWN));
+    }
 }
 
 /// The file's rows with a known target, as a supervised model takes them.
@@ -291,6 +383,11 @@ fn summary(
     if rows.len() != fitted.header.rows {
         let counts = format!("{} rows here, but the model was fitted on {}", rows.len(), fitted.header.rows);
         return Err(Error::Data(format!("{counts}: a summary needs the rows of the fit")).into());
+    }
+    if ermine_app::report::preparation(&fitted).iter().any(|step| step.scaled) {
+        terminal::warn(
+            "coefficients are for columns of mean 0 and deviation 1; fit with --no-scale for the units of the file",
+        );
     }
     let found = fitted.inference(&ctx, &rows, level)?;
     if json {

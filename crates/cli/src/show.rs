@@ -1,17 +1,18 @@
 //! How things look: reports, lists, predictions.
 
 use crate::terminal::{BOLD, FAINT, GOOD, HEADING, name, names};
-use ermine::{Array, Ctx, Entry, MODELS, Numbers, Output, Passes, Result, X, core::param::describe};
+use ermine::{Array, Entry, MODELS, Numbers, Passes, core::param::describe};
 use ermine_app::{
     Fitted, Report, Supervised,
-    fit::Texts,
-    table::{Category, Column},
+    report::{self, Prepared},
 };
 use std::{
     io::{self, Write},
     path::Path,
 };
 
+/// At most this many prepared columns are shown.
+const PREPARED: usize = 8;
 /// At most this many weights are shown.
 const DRIVERS: usize = 10;
 
@@ -29,6 +30,9 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     if missing > 0 {
         let columns = data.columns.iter().filter(|column| column.missing > 0).count();
         writeln!(out, "        {} missing values in {columns} columns", thousands(missing))?;
+    }
+    for assumed in &data.assumed {
+        writeln!(out, "        {FAINT}{assumed}{FAINT:#}")?;
     }
     // Many columns for one reason, as the borders of images, are one line.
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -67,11 +71,8 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     if let (Some(confusion), true) = (&report.confusion, report.classes.len() <= 12) {
         confusion_table(out, confusion, &report.classes)?;
     }
-    if !report.clusters.is_empty() {
-        let sizes: Vec<String> = report.clusters.iter().take(20).map(|size| thousands(*size)).collect();
-        let more = if report.clusters.len() > 20 { ", ..." } else { "" };
-        writeln!(out, "{HEADING}groups{HEADING:#}  {} rows{more}", sizes.join(", "))?;
-    }
+    crate::groups::clusters(out, report)?;
+    crate::groups::components(out, report)?;
     match report.insight.importance.is_empty() {
         true => drivers(out, report)?,
         false => crate::board::importance(
@@ -84,6 +85,7 @@ pub fn report(out: &mut impl Write, report: &Report, saved: Option<&Path>) -> io
     if let Some(curve) = &report.insight.curve {
         writeln!(out, "{HEADING}rows{HEADING:#}    {}", curve.verdict)?;
     }
+    prepared(out, &report.preparation)?;
     writeln!(out, "{HEADING}fit{HEADING:#}     {}", report.log)?;
     notes(out, &report.notes)?;
     match saved {
@@ -198,7 +200,7 @@ fn drivers(out: &mut impl Write, report: &Report) -> io::Result<()> {
     if shown.is_empty() {
         return Ok(());
     }
-    let width = shown.iter().map(|driver| name(&driver.name).chars().count()).max().unwrap_or(0);
+    let width = shown.iter().map(|driver| name(&driver.name).chars().count()).max().unwrap_or(0).max(11);
     let columns = shown[0].weights.len();
     let titled = columns > 1 && columns == report.classes.len() && columns <= 8;
     let titles: String = match titled {
@@ -208,11 +210,21 @@ fn drivers(out: &mut impl Write, report: &Report) -> io::Result<()> {
         }
         false => String::new(),
     };
+    let beside = columns == 1 && !shown[0].standardised.is_empty();
+    let titles = if beside { format!("  {:>12}  {:>12}", "per unit", "per deviation") } else { titles };
     writeln!(out, "{HEADING}weights{HEADING:#} {FAINT}{:width$}{titles}{FAINT:#}", "")?;
+    if !report.intercept.is_empty() {
+        write!(out, "        {:width$}", "(intercept)")?;
+        report.intercept.iter().take(8).try_for_each(|value| write!(out, "  {:>12}", number(*value)))?;
+        writeln!(out)?;
+    }
     for driver in shown {
         write!(out, "        {:width$}", name(&driver.name))?;
         for weight in driver.weights.iter().take(8) {
             write!(out, "  {:>12}", number(*weight))?;
+        }
+        if beside {
+            write!(out, "  {FAINT}{:>13}{FAINT:#}", number(driver.standardised[0]))?;
         }
         writeln!(out)?;
     }
@@ -222,6 +234,34 @@ fn drivers(out: &mut impl Write, report: &Report) -> io::Result<()> {
             "        {FAINT}and {} more; 'ermine inspect' shows all{FAINT:#}",
             report.drivers.len() - shown.len()
         )?;
+    }
+    Ok(())
+}
+
+/// What was done to the columns: a line for each, those of one kind together where there are many.
+pub fn prepared(out: &mut impl Write, steps: &[Prepared]) -> io::Result<()> {
+    let changed: Vec<&Prepared> =
+        steps.iter().filter(|step| step.scaled || step.columns != 1 || step.reference.is_some()).collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let scaled = changed.iter().filter(|step| step.scaled).count();
+    let levels = changed.iter().filter(|step| !step.scaled).count();
+    let mut parts = Vec::new();
+    if scaled > 0 {
+        parts.push(format!("{} standardised (--no-scale leaves them)", thousands(scaled)));
+    }
+    if levels > 0 {
+        parts.push(format!("{} made of levels or words", thousands(levels)));
+    }
+    writeln!(out, "{HEADING}columns{HEADING:#} {}", parts.join(", "))?;
+    let width = changed.iter().take(PREPARED).map(|step| name(&step.column).chars().count()).max().unwrap_or(0);
+    for step in changed.iter().take(PREPARED) {
+        let filled = step.filled.as_ref().map_or(String::new(), |value| format!("; missing: {value}"));
+        writeln!(out, "        {FAINT}{:width$}  {}{filled}{FAINT:#}", name(&step.column), step.what)?;
+    }
+    if changed.len() > PREPARED {
+        writeln!(out, "        {FAINT}and {} more; 'ermine inspect' shows all{FAINT:#}", changed.len() - PREPARED)?;
     }
     Ok(())
 }
@@ -307,6 +347,9 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
         let all = serde_json::json!({
             "header": header,
             "features": fitted.prepared_names(),
+            "preparation": report::preparation(fitted),
+            "weights": report::weights(fitted).0,
+            "intercept": report::weights(fitted).1,
             "attributes": attributes,
             "log": fitted.log,
         });
@@ -344,7 +387,28 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
         let (part, scores) = (name(part), scores.iter().map(score).collect::<Vec<_>>());
         writeln!(out, "{HEADING}{part}{HEADING:#}  {}", scores.join(", "))?;
     }
+    let steps = report::preparation(fitted);
+    let width = steps.iter().map(|step| name(&step.column).chars().count()).max().unwrap_or(0);
+    for (i, step) in steps.iter().enumerate() {
+        let head = if i == 0 { format!("{HEADING}prepared{HEADING:#}  ") } else { "          ".into() };
+        let filled = step.filled.as_ref().map_or(String::new(), |value| format!("; missing: {value}"));
+        writeln!(out, "{head}{:width$}  {}{filled}", name(&step.column), step.what)?;
+    }
     writeln!(out, "{HEADING}fit{HEADING:#}       {}", fitted.log)?;
+    let (drivers, intercept) = report::weights(fitted);
+    if drivers.iter().any(|driver| !driver.standardised.is_empty()) {
+        let list = |values: &[f64]| values.iter().map(|value| number(*value)).collect::<Vec<_>>().join(", ");
+        writeln!(
+            out,
+            "{HEADING}weights{HEADING:#}   {FAINT}in the units of the file; coef_ below is per deviation{FAINT:#}"
+        )?;
+        if !intercept.is_empty() {
+            writeln!(out, "          (intercept)  {}", list(&intercept))?;
+        }
+        for driver in &drivers {
+            writeln!(out, "          {}  {}", name(&driver.name), list(&driver.weights))?;
+        }
+    }
     let (columns, classes) = (names(&fitted.prepared_names()), names(fitted.classes()));
     for (name, array) in fitted.model.attributes() {
         attribute(out, name, &array, &columns, &classes)?;
@@ -440,40 +504,6 @@ fn array_json(array: &Array) -> serde_json::Value {
         Numbers::Text(values) => serde_json::json!(values),
         Numbers::List(arrays) => serde_json::json!(arrays.iter().map(array_json).collect::<Vec<_>>()),
     }})
-}
-
-/// Predictions as columns: class names, one probability column for each class.
-pub fn prediction_columns(
-    fitted: &Fitted,
-    ctx: &Ctx,
-    x: &X,
-    texts: &Texts,
-    wanted: &[Output],
-) -> Result<Vec<(String, Column)>> {
-    let target = fitted.header.target.as_ref().map_or("prediction", |target| target.name.as_str());
-    let classes = fitted.classes();
-    let mut columns = Vec::new();
-    for &output in wanted {
-        let values = fitted.predict_with(ctx, x, texts, output)?;
-        let column = |j: usize| Column::Number((0..values.rows).map(|i| values[(i, j)]).collect());
-        match output {
-            Output::Class => {
-                let codes = values.values.iter().map(|&code| code as u32).collect();
-                columns.push((target.into(), Column::Category(Category { codes, levels: classes.into() })));
-            }
-            Output::Value if values.cols == 1 => columns.push((target.into(), column(0))),
-            Output::Cluster => columns.push(("cluster".into(), column(0))),
-            Output::Probability if values.cols == classes.len() => {
-                columns.extend(classes.iter().enumerate().map(|(j, name)| (format!("p({name})"), column(j))));
-            }
-            other => {
-                let name = format!("{other:?}").to_lowercase();
-                let numbered = |j: usize| if values.cols == 1 { name.clone() } else { format!("{name}{j}") };
-                columns.extend((0..values.cols).map(|j| (numbered(j), column(j))));
-            }
-        }
-    }
-    Ok(columns)
 }
 
 pub fn evaluation(

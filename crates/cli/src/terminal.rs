@@ -10,8 +10,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::{
     fmt,
     io::{self, Write},
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Instant,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 /// A style, as one character that no text has (Unicode sets U+FDD0 to U+FDEF aside for this); `{BOLD}` begins it, `{BOLD:#}` ends it.
@@ -165,12 +168,12 @@ impl Progress {
         // indicatif draws to stderr and hides itself when that is not a terminal.
         let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("a valid template"));
-        bar.enable_steady_tick(std::time::Duration::from_millis(120));
+        bar.enable_steady_tick(Duration::from_millis(120));
         Progress(bar)
     }
 
     pub fn observer(&self) -> impl ctx::Observer + 'static {
-        Watch { bar: self.0.clone(), rows: AtomicUsize::new(0), begin: Instant::now() }
+        Watch { bar: self.0.clone(), rows: AtomicUsize::new(0), begin: Instant::now(), step: Mutex::default() }
     }
 
     pub fn finish(&self) {
@@ -183,6 +186,22 @@ struct Watch {
     /// Gone through by all workers so far.
     rows: AtomicUsize,
     begin: Instant,
+    /// What is being done, and since when.
+    step: Mutex<Option<(&'static str, Instant)>>,
+}
+
+impl Watch {
+    /// How long the steps that are left will take, if they take as long as those before.
+    fn left(&self, event: &ctx::Progress) -> Option<Duration> {
+        let mut step = self.step.lock().ok()?;
+        let (what, since) = step.get_or_insert((event.what, Instant::now()));
+        if *what != event.what {
+            (*what, *since) = (event.what, Instant::now());
+        }
+        let (done, of) = (event.step.checked_sub(1)?, event.of?);
+        let each = since.elapsed().checked_div(u32::try_from(done).ok()?)?;
+        each.checked_mul(u32::try_from(of.saturating_sub(done)).ok()?)
+    }
 }
 
 impl ctx::Observer for Watch {
@@ -197,11 +216,25 @@ impl ctx::Observer for Watch {
             0 => String::new(),
             rows => format!("  {} rows/s", rate(rows as f64 / self.begin.elapsed().as_secs_f64())),
         };
-        self.bar.set_message(format!("{}{step}{value}{rows}", event.what));
+        let left = match self.left(&event) {
+            Some(left) if left.as_secs() >= 2 => format!(", about {} left", clock(left)),
+            _ => String::new(),
+        };
+        let elapsed = clock(self.begin.elapsed());
+        self.bar.set_message(format!("{}{step}{value}{rows}  {elapsed}{left}", event.what));
     }
 
     fn rows(&self, count: usize) {
         self.rows.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// `7 s`, `2 min 05 s`, `1 h 03 min`.
+fn clock(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..60 => format!("{seconds} s"),
+        seconds @ ..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
     }
 }
 
@@ -226,6 +259,12 @@ mod tests {
         assert_eq!(name("x\ny\u{fdd0}\u{1b}[2J"), "x\\ny\\u{fdd0}\\u{1b}[2J");
         assert_eq!(name(&"é".repeat(66_000)), "é".repeat(60) + "…");
         assert_eq!(styled(&format!("{BOLD}x{BOLD:#}")), "\u{1b}[1mx\u{1b}[0m");
+    }
+
+    #[test]
+    fn times_are_short() {
+        let times = [7, 125, 3780].map(|seconds| clock(Duration::from_secs(seconds)));
+        assert_eq!(times, ["7 s", "2 min 05 s", "1 h 03 min"]);
     }
 
     #[test]

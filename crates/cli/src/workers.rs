@@ -43,7 +43,7 @@ impl Workers {
         work()
     }
 
-    pub fn together<R>(&self, ctx: Ctx, work: impl FnOnce(Ctx) -> Result<R>) -> Result<R> {
+    pub fn run<R>(&self, ctx: Ctx, work: impl FnOnce(Ctx) -> Result<R>) -> Result<R> {
         work(ctx)
     }
 
@@ -136,7 +136,7 @@ mod with_mpi {
         }
 
         /// Runs `work` with the others. It has succeeded when it has for all of them.
-        pub fn together<R>(&self, ctx: Ctx, work: impl FnOnce(Ctx) -> Result<R>) -> Result<R> {
+        pub fn run<R>(&self, ctx: Ctx, work: impl FnOnce(Ctx) -> Result<R>) -> Result<R> {
             let Some(meeting) = &self.meeting else { return work(ctx) };
             let outcome = work(ctx.with_exchange(meeting.clone() as Arc<dyn Exchange>));
             let reason = outcome.as_ref().err().map(Error::to_string);

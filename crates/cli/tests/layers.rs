@@ -8,7 +8,8 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("core", &[][..]),
         ("ermine", &["ermine-core"][..]),
         ("app", &["ermine-core", "ermine"][..]),
-        ("cli", &["ermine", "ermine-app"][..]),
+        ("web", &["ermine", "ermine-app"][..]),
+        ("cli", &["ermine", "ermine-app", "ermine-web"][..]),
         ("py", &["ermine", "ermine-app"][..]),
     ])
 }
@@ -24,6 +25,10 @@ const DOORS: &[(&str, &str)] = &[
     ("parquet", "app"),
     ("memmap2", "app"),
     ("flate2", "app"),
+    ("axum", "web"),
+    ("hyper", "web"),
+    ("hyper-util", "web"),
+    ("tokio", "web"),
     ("pyo3", "py"),
     ("numpy", "py"),
 ];
@@ -63,18 +68,23 @@ fn crates_depend_in_one_direction() {
 #[test]
 fn only_the_edges_touch_files_or_print() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for folder in ["core", "ermine"] {
+    // The web crate speaks HTTP through its runtime; files are app's and printing is cli's.
+    for folder in ["core", "ermine", "web"] {
         let mut stack = vec![crates.join(folder).join("src")];
         while let Some(path) = stack.pop() {
             if path.is_dir() {
                 stack.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
                 continue;
             }
+            if path.extension().is_none_or(|end| end != "rs") {
+                continue;
+            }
             let text = fs::read_to_string(&path).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap();
             for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
                 for banned in ["std::fs", "std::net", "println!", "eprintln!", "std::env", "process::exit"] {
-                    assert!(!line.contains(banned), "{}: {line}", path.display());
+                    let speaks_http = folder == "web" && banned == "std::net";
+                    assert!(speaks_http || !line.contains(banned), "{}: {line}", path.display());
                 }
             }
         }

@@ -180,6 +180,20 @@ pub fn closest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     (distance <= 1 + wanted.chars().count() / 3).then_some(near)
 }
 
+/// The names that another field, package or habit calls `name`, or that begin with it; all names if there are none.
+pub fn related(name: &str, known: Vec<String>, synonyms: &[(&[&str], &[&str])]) -> Vec<String> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
+    let wanted = plain(name);
+    let meant = synonyms.iter().find(|(others, _)| others.contains(&wanted.as_str()));
+    let mut some: Vec<String> = match meant {
+        Some((_, names)) => names.iter().map(|name| name.to_string()).collect(),
+        None if wanted.len() < 3 => Vec::new(),
+        None => known.iter().filter(|name| plain(name).starts_with(&wanted)).cloned().collect(),
+    };
+    some.truncate(6);
+    if some.is_empty() { known } else { some }
+}
+
 /// Insertions, deletions and substitutions to get from `a` to `b` (Levenshtein), one row of the table at a time.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

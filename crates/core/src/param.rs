@@ -441,9 +441,9 @@ impl<T: Field> Field for Vec<T> {
 /// A parameter that is an array or nothing (`means_init`). Arrays travel beside the parameters, by name, and are found with
 /// [`Ctx::start`](crate::Ctx::start), so that as a value it is always none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Given;
+pub struct ArrayParam;
 
-impl Field for Given {
+impl Field for ArrayParam {
     fn forms(_: Range) -> Vec<Form> {
         vec![Form::None]
     }
@@ -451,7 +451,7 @@ impl Field for Given {
         Value::None
     }
     fn from_value(value: &Value) -> Option<Self> {
-        (*value == Value::None).then_some(Given)
+        (*value == Value::None).then_some(ArrayParam)
     }
 }
 

@@ -34,6 +34,8 @@ fn main() {
         _ => (500_000, 50),
     };
     let (n, p) = shape(&task);
+    // Rows from a file have as many columns as COLS says.
+    let p = std::env::var("COLS").map_or(p, |cols| cols.parse().unwrap());
     let (x, y) = if file.is_some() {
         (read("x"), read("y"))
     } else {
@@ -73,7 +75,12 @@ fn main() {
             let alpha = fit.model.alpha;
             format!("{} alpha {alpha}", say(fit))
         }),
+        "elastic_net" => {
+            let alpha = std::env::var("ALPHA").map_or(0.1, |a| a.parse().unwrap());
+            run(&|| say(ElasticNet { alpha, ..Default::default() }.fit(&real, &ctx).unwrap()))
+        }
         "logistic" => run(&|| say(LogisticRegression::default().fit(&class, &ctx).unwrap())),
+        "huber" => run(&|| say(HuberRegressor::default().fit(&real, &ctx).unwrap())),
         "poisson" => run(&|| say(PoissonRegressor { alpha: 1e-4, ..Default::default() }.fit(&real, &ctx).unwrap())),
         other => panic!("no task {other}"),
     }

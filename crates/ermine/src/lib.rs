@@ -150,9 +150,53 @@ pub fn entry(name: &str) -> Result<&'static Entry> {
     MODELS.iter().find(same).ok_or_else(|| Error::Unknown {
         what: "model",
         name: name.into(),
-        known: MODELS.iter().map(|entry| entry.name.into()).collect(),
+        known: core::error::related(name, MODELS.iter().map(|entry| entry.name.into()).collect(), SYNONYMS),
     })
 }
+
+/// What models are called elsewhere, in small letters, and here.
+const SYNONYMS: &[(&[&str], &[&str])] = &[
+    (&["rf", "forest", "ranger"], &["RandomForestClassifier", "RandomForestRegressor"]),
+    (
+        &[
+            "xgboost",
+            "xgb",
+            "lightgbm",
+            "lgbm",
+            "lgb",
+            "catboost",
+            "gbm",
+            "gbdt",
+            "gbt",
+            "boosting",
+            "hgb",
+            "gradientboosting",
+        ],
+        &["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"],
+    ),
+    (
+        &["gradientboostingclassifier", "xgbclassifier", "lgbmclassifier", "catboostclassifier"],
+        &["HistGradientBoostingClassifier"],
+    ),
+    (
+        &["gradientboostingregressor", "xgbregressor", "lgbmregressor", "catboostregressor"],
+        &["HistGradientBoostingRegressor"],
+    ),
+    (&["svm", "libsvm"], &["SVC", "SVR", "LinearSVC", "LinearSVR"]),
+    (&["knn", "kneighbors", "neighbors"], &["KNeighborsClassifier", "KNeighborsRegressor"]),
+    (&["logreg", "logit", "logistic", "lr", "glmnet"], &["LogisticRegression"]),
+    (&["ols", "lm", "linear", "leastsquares", "regression"], &["LinearRegression", "Ridge", "Lasso"]),
+    (&["glm"], &["GeneralizedLinearRegressor", "LogisticRegression", "PoissonRegressor", "GammaRegressor"]),
+    (&["mlp", "nn", "neuralnet", "neuralnetwork", "dnn", "deep"], &["MLPClassifier", "MLPRegressor"]),
+    (&["tree", "cart", "rpart", "dt"], &["DecisionTreeClassifier", "DecisionTreeRegressor"]),
+    (&["nb", "naivebayes", "bayes"], &["GaussianNB", "MultinomialNB", "BernoulliNB", "CategoricalNB"]),
+    (&["lda"], &["LinearDiscriminantAnalysis"]),
+    (&["qda"], &["QuadraticDiscriminantAnalysis"]),
+    (&["gmm", "mixture"], &["GaussianMixture", "BayesianGaussianMixture"]),
+    (&["hclust", "hierarchical", "ward"], &["AgglomerativeClustering"]),
+    (&["svd"], &["TruncatedSVD"]),
+    (&["en", "enet"], &["ElasticNet"]),
+];
 
 /// The estimator that a spec describes.
 pub fn make(spec: &Spec) -> Result<Box<dyn AnyEstimator>> {

@@ -46,11 +46,11 @@ impl Pipeline {
         }
         // Steps inside a step in one form, however they were typed.
         let composite = |name: &str| name == "Pipeline" || name == "ColumnTransformer";
-        let settled = |(spec, step): (&Spec, &Box<dyn AnyEstimator>)| {
+        let settled = |(spec, step): (&Spec, &dyn AnyEstimator)| {
             let params = if composite(&spec.name) { step.values() } else { spec.params.clone() };
             Spec { name: spec.name.clone(), params }
         };
-        Ok(Pipeline { specs: specs.iter().zip(&steps).map(settled).collect(), steps })
+        Ok(Pipeline { specs: specs.iter().zip(steps.iter().map(|step| &**step)).map(settled).collect(), steps })
     }
 
     /// From the parameter `steps` of a spec.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | number | missing filled with the mean; brought to mean 0 and deviation 1 where the model wants that |
 //! | category | one column of 0 and 1 for each level; a missing or never seen level is all zeros |
+//! | category of many levels | one column for each frequent level, and one for all that is rare, missing or never seen |
 //!
 //! Models that take NaN or codes themselves get them as they are. What is learnt is one sum over the rows, so a preparation
 //! comes out the same from memory, disk and shards, and it is learnt inside a fold like any model.
@@ -17,6 +18,7 @@ use crate::{
         source::{Buffers, Shape},
         stats::Moments,
     },
+    engine::{columns::frequent, tree::level},
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -51,8 +53,9 @@ pub struct Preparation {
     sparse: bool,
 }
 
+/// What becomes of one raw column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum Step {
+pub enum Step {
     /// As it is.
     Keep(Feature),
     /// `(x - centre) / scale`, NaN becoming `fill` first.
@@ -61,14 +64,28 @@ enum Step {
     Levels { first: u32, levels: u32 },
     /// The code of its level, and one more for what is missing or was never seen.
     Code { levels: u32 },
+    /// One column for each of these levels, in rising order, and a last one for every other value.
+    Frequent { kept: Vec<u32> },
 }
 
 impl Step {
     fn width(&self) -> usize {
-        match *self {
+        match self {
             Step::Levels { first, levels } => (levels - first) as usize,
+            Step::Frequent { kept } => kept.len() + 1,
             _ => 1,
         }
+    }
+
+    /// A category by its rows of each level.
+    fn one_hot(levels: u32, counts: &[u64], reference_level: bool) -> Step {
+        let frequent = frequent(counts);
+        let first = u32::from(reference_level && levels > 1);
+        if (0..counts.len()).all(|level| frequent(level) || counts[level] == 0) {
+            return Step::Levels { first, levels };
+        }
+        let kept = (0..levels).filter(|&level| frequent(level as usize));
+        Step::Frequent { kept: kept.skip(first as usize).collect() }
     }
 }
 
@@ -83,8 +100,12 @@ fn scale(moments: &Moments) -> f64 {
 pub struct Origin {
     /// Raw column.
     pub column: usize,
-    /// Level, if the column was a category and is not any more.
+    /// Level, if the column was a category and is not any more; [`Origin::OTHER`] for all that have no column of their own.
     pub level: Option<u32>,
+}
+
+impl Origin {
+    pub const OTHER: u32 = u32::MAX;
 }
 
 impl Preparation {
@@ -95,19 +116,17 @@ impl Preparation {
             [] => vec![Feature::Number; shape.cols],
             features => features.to_vec(),
         };
-        let moments = reduce(ctx, data, &PresentMoments { features: &features })?;
+        let (moments, counts) = reduce(ctx, data, &PresentMoments { features: &features })?;
         let number = |j: &usize| features[*j] == Feature::Number && moments[*j].weight > 0.0;
         if let Some(column) = (0..features.len()).filter(number).find(|&j| !moments[j].mean[0].is_finite()) {
             let problem = "its values are so large that they have no mean".to_string();
             return Err(Error::value(None, column, problem));
         }
-        let steps = features.iter().zip(&moments);
-        let steps = steps.map(|(feature, moments)| match *feature {
+        let steps = features.iter().zip(moments.iter().zip(&counts));
+        let steps = steps.map(|(feature, (moments, counts))| match *feature {
             Feature::Category { .. } if wants.takes_categories && wants.takes_missing => Step::Keep(*feature),
             Feature::Category { levels } if wants.takes_categories => Step::Code { levels },
-            Feature::Category { levels } => {
-                Step::Levels { first: u32::from(wants.reference_level && levels > 1), levels }
-            }
+            Feature::Category { levels } => Step::one_hot(levels, counts, wants.reference_level),
             Feature::Number if wants.takes_missing && !wants.scale => Step::Keep(Feature::Number),
             Feature::Number => Step::Number {
                 fill: moments.mean[0],
@@ -120,6 +139,11 @@ impl Preparation {
         // Sparse rows pay when most columns are levels that a row does not have.
         let sparse = wants.takes_sparse && width > 64 && steps.len() * 4 < width;
         Ok(Preparation { steps, sparse })
+    }
+
+    /// What becomes of each raw column.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
     }
 
     /// Raw columns.
@@ -136,9 +160,13 @@ impl Preparation {
     pub fn origins(&self) -> Vec<Origin> {
         let mut origins = Vec::new();
         for (column, step) in self.steps.iter().enumerate() {
-            match *step {
+            match step {
                 Step::Levels { first, levels } => {
-                    origins.extend((first..levels).map(|level| Origin { column, level: Some(level) }));
+                    origins.extend((*first..*levels).map(|level| Origin { column, level: Some(level) }));
+                }
+                Step::Frequent { kept } => {
+                    let levels = kept.iter().copied().chain([Origin::OTHER]);
+                    origins.extend(levels.map(|level| Origin { column, level: Some(level) }));
                 }
                 _ => origins.push(Origin { column, level: None }),
             }
@@ -167,10 +195,27 @@ impl Preparation {
         }
     }
 
+    /// What stands for a missing number; `None` where the model takes it.
+    pub fn filling(&self, column: usize) -> Option<f64> {
+        match self.steps[column] {
+            Step::Number { fill, .. } => Some(fill),
+            _ => None,
+        }
+    }
+
+    /// The level that has no column of its own, so that the others are compared with it.
+    pub fn reference(&self, column: usize) -> Option<u32> {
+        match self.steps[column] {
+            Step::Levels { first: 1, .. } => Some(0),
+            _ => None,
+        }
+    }
+
     /// Whether a preparation read from a file is what it says.
     pub fn check(&self) -> Result<()> {
         let sound = |step: &Step| match *step {
             Step::Levels { first, levels } => first <= levels && levels <= 1 << 24,
+            Step::Frequent { ref kept } => kept.is_sorted_by(|a, b| a < b) && kept.last().is_none_or(|&l| l <= 1 << 24),
             Step::Code { levels } => levels <= 1 << 24,
             Step::Number { fill, centre, scale } => fill.is_finite() && centre.is_finite() && scale.is_finite(),
             Step::Keep(_) => true,
@@ -191,6 +236,10 @@ impl Preparation {
                 Step::Code { levels } => {
                     let known = value >= 0.0 && value < f64::from(levels);
                     put(at, if known { value } else { f64::from(levels) });
+                }
+                Step::Frequent { ref kept } => {
+                    let place = kept.binary_search_by(|level| f64::from(*level).total_cmp(&value));
+                    put(at + place.unwrap_or(kept.len()), 1.0);
                 }
                 Step::Levels { first, levels } => {
                     if value >= f64::from(first) && value < f64::from(levels) {
@@ -288,19 +337,23 @@ impl Source for PreparedSource<'_> {
     }
 }
 
-/// Moments of each column over the rows where it is present.
+/// Moments of each column over the rows where it is present; of a category the rows of each level.
 struct PresentMoments<'a> {
     features: &'a [Feature],
 }
 
 impl Reduce for PresentMoments<'_> {
-    type Stat = Vec<Moments>;
+    type Stat = (Vec<Moments>, Vec<Vec<u64>>);
 
-    fn zero(&self) -> Vec<Moments> {
-        vec![Moments::new(1); self.features.len()]
+    fn zero(&self) -> Self::Stat {
+        let counts = |feature: &Feature| match *feature {
+            Feature::Category { levels } => vec![0; levels as usize],
+            Feature::Number => vec![],
+        };
+        (vec![Moments::new(1); self.features.len()], self.features.iter().map(counts).collect())
     }
 
-    fn add(&self, stat: &mut Vec<Moments>, batch: &Batch) -> Result<()> {
+    fn add(&self, (stat, counts): &mut Self::Stat, batch: &Batch) -> Result<()> {
         let (mut present, mut weights) = (Vec::new(), Vec::new());
         let dense;
         let x = match batch.x {
@@ -310,6 +363,13 @@ impl Reduce for PresentMoments<'_> {
                 &dense.values
             }
         };
+        for (j, counts) in counts.iter_mut().enumerate().filter(|(_, counts)| !counts.is_empty()) {
+            for value in x.iter().skip(j).step_by(batch.x.cols()) {
+                if let Some(count) = level(*value).and_then(|level| counts.get_mut(level)) {
+                    *count += 1;
+                }
+            }
+        }
         for (j, moments) in stat.iter_mut().enumerate().filter(|(j, _)| self.features[*j] == Feature::Number) {
             present.clear();
             weights.clear();
@@ -330,8 +390,10 @@ impl Reduce for PresentMoments<'_> {
         Ok(())
     }
 
-    fn merge(&self, left: &mut Vec<Moments>, right: Vec<Moments>) {
+    fn merge(&self, (left, counts): &mut Self::Stat, (right, more): Self::Stat) {
         left.iter_mut().zip(right).for_each(|(left, right)| left.merge(right));
+        let pairs = counts.iter_mut().flatten().zip(more.into_iter().flatten());
+        pairs.for_each(|(count, more)| *count += more);
     }
 }
 
@@ -366,8 +428,23 @@ mod tests {
     }
 
     #[test]
+    fn rare_levels_share_a_column_with_the_missing() {
+        // Levels 0 and 1 have six rows each, ten others one, 12 none.
+        let raw: Vec<f64> = (0..22).map(|i| if i < 12 { (i % 2) as f64 } else { (i - 10) as f64 }).collect();
+        let data = Data::new(X::dense(&raw, 1).unwrap()).features(vec![Feature::Category { levels: 13 }]).unwrap();
+        let preparation = Preparation::fit(&data, &Ctx::new(0), &WANTS).unwrap();
+        let levels: Vec<_> = preparation.origins().iter().map(|origin| origin.level).collect();
+        assert_eq!(levels, [Some(0), Some(1), Some(Origin::OTHER)]);
+        let new = X::dense(&[1.0, 7.0, 12.0, f64::NAN, 99.0], 1).unwrap();
+        let expected = [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]];
+        assert_eq!(preparation.apply(&new).unwrap().x().to_matrix().values, expected.concat());
+        let stored: Preparation = serde_json::from_str(&serde_json::to_string(&preparation).unwrap()).unwrap();
+        assert!(stored == preparation && stored.check().is_ok());
+    }
+
+    #[test]
     fn sparse_rows_hold_the_same_numbers() {
-        let raw: Vec<f64> = (0..300).map(|i| if i % 2 == 0 { (i * 7 % 90) as f64 } else { i as f64 }).collect();
+        let raw: Vec<f64> = (0..3000).map(|i| if i % 2 == 0 { (i * 7 % 90) as f64 } else { i as f64 }).collect();
         let features = vec![Feature::Category { levels: 90 }, Feature::Number];
         let data = Data::new(X::dense(&raw, 2).unwrap()).features(features).unwrap();
         let dense = Preparation::fit(&data, &Ctx::new(0), &WANTS).unwrap();

@@ -333,20 +333,20 @@ pub struct Candidate {
 }
 
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchResult {
     pub candidates: Vec<Candidate>,
     /// The highest mean, the first of several.
     pub best: usize,
 }
 
-impl Found {
+impl SearchResult {
     pub fn best(&self) -> &Candidate {
         &self.candidates[self.best]
     }
 }
 
 /// Scores every candidate on every fold. A candidate that fails is kept with the reason; all failing is an error.
-pub fn search(ctx: &Ctx, candidates: &[Spec], data: &Data, folds: &[Fold], metric: &Metric) -> Result<Found> {
+pub fn search(ctx: &Ctx, candidates: &[Spec], data: &Data, folds: &[Fold], metric: &Metric) -> Result<SearchResult> {
     if candidates.is_empty() || folds.is_empty() {
         return Err(Error::Data("a search needs candidates and folds".into()));
     }
@@ -373,7 +373,7 @@ pub fn search(ctx: &Ctx, candidates: &[Spec], data: &Data, folds: &[Fold], metri
     rank(&mut found);
     let best = found.iter().position(|candidate| candidate.rank == 1 && !candidate.mean.is_nan());
     match (best, first_error) {
-        (Some(best), _) => Ok(Found { candidates: found, best }),
+        (Some(best), _) => Ok(SearchResult { candidates: found, best }),
         (None, Some(error)) => Err(error),
         (None, None) => Err(Error::Data(format!("{} is not defined on any fold", metric.name))),
     }
@@ -404,7 +404,7 @@ pub fn halving(
     folds: &[Fold],
     metric: &Metric,
     factor: usize,
-) -> Result<Found> {
+) -> Result<SearchResult> {
     let factor = factor.max(2);
     let rounds = (candidates.len().max(1) as f64).log(factor as f64).floor() as u32;
     let mut left: Vec<Spec> = candidates.to_vec();

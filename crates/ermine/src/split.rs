@@ -138,7 +138,8 @@ impl Folds {
 pub fn train_test_split(batch: &Batch, test_size: f64, groups: Option<&[u64]>, seed: u64) -> Result<Fold> {
     let rows = batch.rows();
     let count = if test_size < 1.0 { (test_size * rows as f64).ceil() } else { test_size };
-    if !(test_size > 0.0) || !(count >= 1.0 && count < rows as f64) {
+    let possible = test_size > 0.0 && count >= 1.0 && count < rows as f64;
+    if !possible {
         let allowed = format!("a share above 0 and below 1, or a count below the {rows} rows");
         let name = "test_size".into();
         return Err(Error::Parameter { model: "split".into(), name, value: test_size.to_string(), allowed });

@@ -233,7 +233,7 @@ struct Tally {
 
 /// The terms of one part of the documents.
 #[derive(Default)]
-struct Part {
+struct Chunk {
     terms: Terms,
     tallies: Vec<Tally>,
     /// (term, count) of every document, one after another.
@@ -241,15 +241,15 @@ struct Part {
     ends: Vec<usize>,
 }
 
-impl Part {
-    fn count(cutter: &Cutter, documents: &[&str], ctx: &Ctx) -> Result<Part> {
-        let mut part = Part::default();
+impl Chunk {
+    fn count(cutter: &Cutter, documents: &[&str], ctx: &Ctx) -> Result<Chunk> {
+        let mut part = Chunk::default();
         let mut scratch = Scratch::new(cutter);
         for (number, document) in documents.iter().enumerate() {
             if number % 256 == 0 {
                 ctx.check()?;
             }
-            let Part { terms, tallies, cells, .. } = &mut part;
+            let Chunk { terms, tallies, cells, .. } = &mut part;
             scratch.terms(cutter, document, |term| {
                 let id = terms.number(term);
                 if id as usize == tallies.len() {
@@ -279,8 +279,8 @@ impl Tfidf {
             return Err(Error::Data("there are no documents to learn from".into()));
         }
         // Every part has a vocabulary of its own that must be merged, so there are few.
-        let parts: Vec<Part> =
-            in_parts(documents, ctx.threads(), ctx, |documents| Part::count(&cutter, documents, ctx))?;
+        let parts: Vec<Chunk> =
+            in_parts(documents, ctx.threads(), ctx, |documents| Chunk::count(&cutter, documents, ctx))?;
 
         // One vocabulary, with documents and occurrences of each term.
         let (mut terms, mut frequency): (Terms, Vec<(u64, u64)>) = Default::default();

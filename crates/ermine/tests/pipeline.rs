@@ -170,9 +170,8 @@ fn importance_and_dependence_see_what_matters() {
     let (batch, r2) = (data.batch(), metric("r2").unwrap());
     let importance = inspect::permutation_importance(&ctx, &*fit.model, &batch, r2, false, 5).unwrap();
     assert!(importance[0].mean > 3.0 * importance[1].mean && importance[2].mean.abs() < 0.01, "{importance:?}");
-    let feature = ermine::Feature::Number;
-    let line =
-        inspect::partial_dependence(&ctx, &*fit.model, &batch, feature, 0, Output::Value, 0, false, 11, 4).unwrap();
+    let along = inspect::Along { column: 0, feature: ermine::Feature::Number, resolution: 11, curves: 4 };
+    let line = inspect::partial_dependence(&ctx, &*fit.model, &batch, along, (Output::Value, 0), false).unwrap();
     assert_eq!((line.grid.len(), line.individual.rows, line.individual.cols), (11, 4, 11));
     for g in 1..11 {
         let slope = (line.mean[(g, 0)] - line.mean[(g - 1, 0)]) / (line.grid[g] - line.grid[g - 1]);
@@ -226,6 +225,33 @@ fn bias_and_variance_add_up() {
     let split =
         inspect::bias_variance(&Ctx::new(1), &spec("LogisticRegression"), &data, &train, &test, 20, None).unwrap();
     assert!((split.error - split.bias - split.net_variance).abs() < 1e-9 && split.bias > 0.2, "{split:?}");
+}
+
+/// Noise of deviation 0.3 about a sine. A deep tree repeats the noise of its rows and is right on average; a stump is wrong on average and steady.
+/// Decomposition and learning curve say the same of each.
+#[test]
+fn parts_of_the_error_are_those_of_the_truth() {
+    let mut rng = Ctx::new(4).rng("sine", 0);
+    let x: Vec<f64> = (0..3000).map(|_| 6.0 * rng.uniform()).collect();
+    let y: Vec<f64> = x.iter().map(|x| x.sin() + 0.3 * rng.normal()).collect();
+    let data = Data::new(X::dense(&x, 1).unwrap()).real(&y).unwrap();
+    let (train, test): (Vec<usize>, Vec<usize>) = ((0..1000).collect(), (1000..3000).collect());
+    let deep = spec("DecisionTreeRegressor");
+    let mut stump = deep.clone();
+    stump.params.insert("max_depth".into(), Value::Int(1));
+    let parts = |spec: &Spec| inspect::bias_variance(&Ctx::new(1), spec, &data, &train, &test, 20, Some(0.09)).unwrap();
+    let found = parts(&deep);
+    assert!(found.bias < 0.01 && (found.variance - 0.09).abs() < 0.015, "{found:?}");
+    let found = parts(&stump);
+    assert!(found.bias > 0.1 && found.variance < 0.1 * found.bias, "{found:?}");
+
+    let folds = Folds::KFold { n_splits: 4, shuffle: true }.split(&data.batch(), None, 1).unwrap();
+    let curve = |spec: &Spec| {
+        let r2 = metric("r2").unwrap();
+        inspect::learning_curve(&Ctx::new(1), spec, &data, &folds, r2, &[0.5, 1.0]).unwrap().verdict
+    };
+    assert!(curve(&deep).contains("Overfitting"), "{}", curve(&deep));
+    assert!(curve(&stump).contains("No sign of overfitting"), "{}", curve(&stump));
 }
 
 #[test]

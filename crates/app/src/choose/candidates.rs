@@ -91,7 +91,8 @@ impl Size {
     /// Prepared rows as a model of this kind gets them; of sparse ones the values that a row stores.
     fn shape(&self, info: &Info, rows: usize) -> Shape {
         let width = |feature: &Feature| match *feature {
-            Feature::Category { levels } if !info.categories => levels as usize,
+            // Rare levels share a column.
+            Feature::Category { levels } if !info.categories => (levels as usize).min(10 + rows / 3),
             _ => 1,
         };
         let wide: usize = self.features.iter().map(width).sum();

@@ -4,19 +4,22 @@
 //! halving, Jamieson and Talwalkar 2016). What is tried is planned by predicted work and not by the clock: everything is drawn by (seed,
 //! name, number), so the outcome is the same on any machine, for any number of threads and workers. A time limit can only
 //! stop it early, and then what was not done is said. Workers share out the candidates.
+//!
+//! Small tables are folded several times over. The best few together, as one model that votes, are a candidate like any other. A model
+//! that was scored on a sample only may win: what it reached there is what it reaches at least.
 
 use super::{
     Comparison, Standing,
     candidates::{Size, candidates, in_units},
-    standing::{mark, prefer_simple},
+    standing::{mark, mean_and_error, prefer_simple},
 };
 use crate::{
     judge::{self, Predictions},
-    rows::{Labels, RowSet, Rows, sampled},
+    rows::{Encoded, Labels, RowSet, Rows, sampled},
     table::Schema,
 };
 use ermine::{
-    Ctx, Error, Result, Spec, Task,
+    Ctx, Error, Output, Result, Spec, Task, Value,
     core::{
         ctx::{Alone, Progress, all_gather},
         rng,
@@ -34,6 +37,8 @@ const FIRST_RUNG: usize = 2000;
 const SEARCH_ROWS: usize = 10_000;
 /// How many models are searched.
 const FINALISTS: usize = 3;
+/// How many models a blend has at most.
+const BLENDED: usize = 3;
 /// Shares of the work that are spent when the samples, all rows, and the search are done.
 const SAMPLES_END: f64 = 0.3;
 const RUNGS_END: f64 = 0.6;
@@ -56,16 +61,41 @@ pub struct Contest<'a> {
     pub features: &'a Schema,
 }
 
-/// A sample with its folds.
+/// A sample with its folds, those of all repetitions one after the other.
 struct Rung {
     rows: RowSet,
     folds: Vec<Fold>,
+    /// Folds of one repetition.
+    each: usize,
 }
 
 impl Rung {
     fn new(rows: &Rows, size: usize, folds: usize, seed: u64) -> Result<Rung> {
         let set = RowSet::of(rows.take(&sampled(rows.len(), size, seed, "round")));
-        Ok(Rung { folds: set.folds(folds, seed)?, rows: set })
+        let mut all = set.folds(folds, seed)?;
+        for again in 1..repetitions(size) {
+            all.extend(set.folds(folds, rng::key(seed, "folds again", again))?);
+        }
+        Ok(Rung { folds: all, rows: set, each: folds })
+    }
+
+    /// Mean square of the target about its mean, or 0 for classes.
+    fn spread(&self) -> f64 {
+        let Some(Encoded::Real(y)) = &self.rows.labels().target else { return 0.0 };
+        let weights = self.rows.labels().weights.as_deref();
+        let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+        let total: f64 = (0..y.len()).map(weight).sum();
+        let mean = (0..y.len()).map(|i| weight(i) * y[i]).sum::<f64>() / total;
+        (0..y.len()).map(|i| weight(i) * (y[i] - mean).powi(2)).sum::<f64>() / total
+    }
+}
+
+/// The folds of few rows depend much on how they fall.
+fn repetitions(rows: usize) -> u64 {
+    match rows {
+        0..=300 => 4,
+        301..=1000 => 2,
+        _ => 1,
     }
 }
 
@@ -81,6 +111,8 @@ pub(super) struct Scored {
     pub problem: Option<String>,
     /// Stopped by the clock.
     pub cut: bool,
+    /// Some prediction was far outside the target.
+    pub wild: bool,
 }
 
 /// The comparison under way.
@@ -108,6 +140,10 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     if contest.draws > 0 && !standings.is_empty() {
         searched = course.search(&last, &mut standings, ctx)?;
         standings.sort_by(|a, b| better(contest.metric, a, b));
+        if contest.models.is_empty() {
+            course.blend(&last, &mut standings, ctx)?;
+            standings.sort_by(|a, b| better(contest.metric, a, b));
+        }
         // One line a model: its best form.
         if contest.models.len() != 1 {
             let mut seen: Vec<String> = Vec::new();
@@ -118,15 +154,24 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
             });
         }
     }
-    mark(&mut standings);
-    let leader = prefer_simple(&mut standings, contest.metric);
+    mark(&mut standings, last.each);
+    let mut leader = prefer_simple(&mut standings, contest.metric);
+    if contest.models.is_empty() {
+        course.say_probabilities(&last, &mut standings, ctx)?;
+    }
     let mut out = out;
     out.sort_by(|a, b| b.rows.cmp(&a.rows).then(better(contest.metric, a, b)));
+    if let Some(place) = overtaking(&standings, &out, contest.metric) {
+        standings.iter_mut().for_each(|standing| standing.as_good = false);
+        standings.insert(0, Standing { as_good: true, ..out.remove(place) });
+        leader = None;
+    }
     standings.extend(out);
     Ok(Comparison {
         metric: contest.metric.plain_name(),
         greater_is_better: contest.metric.greater_is_better,
-        folds: last.folds.len(),
+        folds: last.each,
+        repeats: last.folds.len() / last.each,
         rows: rows.len(),
         standings,
         leader,
@@ -139,10 +184,25 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     })
 }
 
-/// The higher score first, then the smaller loss.
+/// The higher score first, then the smaller loss; whoever predicted values far outside the target comes last.
 fn better(metric: &Metric, a: &Standing, b: &Standing) -> std::cmp::Ordering {
     let score = |s: &Standing| s.mean.map_or(f64::NEG_INFINITY, |mean| metric.turned(mean));
-    score(b).total_cmp(&score(a)).then(b.tie.total_cmp(&a.tie))
+    a.wild.cmp(&b.wild).then(score(b).total_cmp(&score(a))).then(b.tie.total_cmp(&a.tie))
+}
+
+/// Of those that were scored on a sample only, the best that is ahead of the first by more than its own error: on more rows it does
+/// not get worse.
+fn overtaking(standings: &[Standing], out: &[Standing], metric: &Metric) -> Option<usize> {
+    let first = standings.first()?;
+    let beaten = metric.turned(first.mean?);
+    let lead = |standing: &Standing| {
+        // A sample is folded once.
+        let (mean, error) = mean_and_error(&standing.scores, standing.scores.len());
+        metric.turned(mean) - beaten - error
+    };
+    let ahead = |standing: &Standing| standing.mean.is_some() && !standing.wild && lead(standing) > 0.0;
+    let places = (0..out.len()).filter(|&place| ahead(&out[place]));
+    places.max_by(|&a, &b| lead(&out[a]).total_cmp(&lead(&out[b])).then(b.cmp(&a)))
 }
 
 /// Sizes of the rungs: a sample, four times as many, and so on; all rows last.
@@ -206,7 +266,7 @@ impl Course<'_> {
             let scored = self.evaluate("comparing", &tried, &rung, ctx)?;
             let (mut standings, mut failed) = (Vec::new(), Vec::new());
             for (spec, scored) in tried.iter().zip(scored) {
-                let standing = Standing::new(spec, size, false)?.scored(scored);
+                let standing = Standing::new(spec, size, false)?.scored(scored, rung.each);
                 if standing.mean.is_some() { standings.push(standing) } else { failed.push(standing) }
             }
             standings.sort_by(|a, b| better(contest.metric, a, b));
@@ -264,20 +324,27 @@ impl Course<'_> {
     fn score(&self, spec: &Spec, rung: &Rung, ctx: &Ctx) -> Result<Scored> {
         let (metric, begin) = (self.contest.metric, Instant::now());
         let estimator = ermine::make(spec)?;
-        let score = |said: &Predictions, _: &Labels, test: &Labels| -> Result<(f64, f64)> {
+        let (loss, squares) = (metrics::metric("neg_log_loss")?, metrics::metric("neg_mean_squared_error")?);
+        let spread = rung.spread();
+        let score = |said: &Predictions, learnt: &Labels, test: &Labels| -> Result<(f64, f64, bool)> {
             let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
             let weights = test.weights.as_deref();
-            let loss = metrics::metric("neg_log_loss").and_then(|loss| said.metric(loss, truth, weights));
-            Ok((said.metric(metric, truth, weights)?, loss.unwrap_or(f64::INFINITY)))
+            let value = match metric.name == "r2" && spread > 0.0 {
+                true => 1.0 - said.metric(squares, truth, weights)?.abs() / spread,
+                false => said.metric(metric, truth, weights)?,
+            };
+            Ok((value, said.metric(loss, truth, weights).unwrap_or(f64::INFINITY), is_wild(said, learnt)))
         };
         let outcome =
             judge::cross_validate(&rung.rows, &rung.folds, &*estimator, self.contest.features, None, ctx, score);
         let seconds = begin.elapsed().as_secs_f64();
-        let none = Scored { scores: Vec::new(), tie: f64::NEG_INFINITY, seconds, problem: None, cut: false };
+        let none =
+            Scored { scores: Vec::new(), tie: f64::NEG_INFINITY, seconds, problem: None, cut: false, wild: false };
         Ok(match outcome {
             Ok(folds) => Scored {
-                tie: folds.iter().map(|(_, loss)| -loss).sum(),
-                scores: folds.into_iter().map(|(value, _)| value).collect(),
+                tie: folds.iter().map(|(_, loss, _)| -loss).sum(),
+                wild: folds.iter().any(|(.., wild)| *wild),
+                scores: folds.into_iter().map(|(value, ..)| value).collect(),
                 ..none
             },
             Err(Error::Cancelled) => Scored { problem: Some("stopped by the budget".into()), cut: true, ..none },
@@ -332,14 +399,15 @@ impl Course<'_> {
         }
         let mut found: Vec<Vec<Standing>> = vec![Vec::new(); finalists.len()];
         for ((finalist, number), scored) in planned.iter().zip(scored) {
-            found[*finalist].push(Standing::new(&finalists[*finalist][*number], rows, *number > 0)?.scored(scored));
+            let standing = Standing::new(&finalists[*finalist][*number], rows, *number > 0)?;
+            found[*finalist].push(standing.scored(scored, rung.each));
         }
         let mut proven: Vec<Standing> = Vec::new();
         for all in found {
             if contest.models.len() == 1 && small.is_none() {
                 standings.extend(all.into_iter().filter(|standing| standing.tuned && standing.mean.is_some()));
             } else {
-                proven.extend(best_draw(all, contest.metric));
+                proven.extend(best_draw(all, contest.metric, rung.each));
             }
         }
         if small.is_some() && !proven.is_empty() {
@@ -349,16 +417,84 @@ impl Course<'_> {
             let again = specs
                 .iter()
                 .zip(scored)
-                .map(|(spec, scored)| Ok(Standing::new(spec, last.rows.len(), true)?.scored(scored)));
+                .map(|(spec, scored)| Ok(Standing::new(spec, last.rows.len(), true)?.scored(scored, last.each)));
             proven = again.collect::<Result<_>>()?;
         }
         standings.extend(proven.into_iter().filter(|standing| standing.mean.is_some()));
         Ok(planned.len())
     }
+
+    /// The best few of different kinds, each in its best form, as one model that averages them: a candidate like any other.
+    fn blend(&mut self, last: &Rung, standings: &mut Vec<Standing>, ctx: &Ctx) -> Result<()> {
+        let voting = match self.contest.task {
+            Task::Classification => "VotingClassifier",
+            _ => "VotingRegressor",
+        };
+        let rows = last.rows.len();
+        let mut members: Vec<&Standing> = Vec::new();
+        for standing in
+            standings.iter().filter(|standing| standing.rows == rows && !standing.wild && standing.can_vote())
+        {
+            if members.len() < BLENDED && members.iter().all(|member| member.model != standing.model) {
+                members.push(standing);
+            }
+        }
+        if members.len() < 2 {
+            return Ok(());
+        }
+        let specs = members.iter().map(|member| Value::Model(Box::new(member.spec.clone()))).collect();
+        let mut blend = Spec::new(voting);
+        blend.params.insert("estimators".into(), Value::List(specs));
+        if self.contest.task == Task::Classification {
+            blend.params.insert("voting".into(), Value::Text("soft".into()));
+        }
+        let cost = self.cost(&blend, rows, last.folds.len())?;
+        if self.spent + cost > self.contest.work {
+            self.skipped.push(format!("a blend on {rows} rows"));
+            return Ok(());
+        }
+        self.spent += cost;
+        for scored in self.evaluate("blending", std::slice::from_ref(&blend), last, ctx)? {
+            let standing = Standing::new(&blend, rows, false)?.scored(scored, last.each);
+            standings.extend(Some(standing).filter(|standing| standing.mean.is_some()));
+        }
+        Ok(())
+    }
+
+    /// A chosen classifier says how sure it is. One that has margins only gives its place to a tied one that has probabilities, or
+    /// gets its margins calibrated: a logistic regression on margins of rows that it did not learn from (Platt 1999).
+    fn say_probabilities(&mut self, last: &Rung, standings: &mut Vec<Standing>, ctx: &Ctx) -> Result<()> {
+        let Some(first) = standings.first().filter(|first| !first.can_vote()) else { return Ok(()) };
+        let tied = standings.iter().position(|other| other.as_good && other.can_vote());
+        if let Some(place) = tied {
+            standings[..=place].rotate_right(1);
+            return Ok(());
+        }
+        let mut calibrated = Spec::new("StackingClassifier");
+        let member = Value::Model(Box::new(first.spec.clone()));
+        calibrated.params.insert("estimators".into(), Value::List(vec![member]));
+        self.spent += self.cost(&calibrated, last.rows.len(), last.folds.len())?;
+        for scored in self.evaluate("calibrating", std::slice::from_ref(&calibrated), last, ctx)? {
+            let standing = Standing::new(&calibrated, last.rows.len(), false)?.scored(scored, last.each);
+            if standing.mean.is_some() {
+                standings.insert(0, Standing { as_good: true, ..standing });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether some prediction is further outside the target that was learnt from than that target is wide.
+fn is_wild(said: &Predictions, learnt: &Labels) -> bool {
+    let (Some(values), Some(Encoded::Real(y))) = (said.get(Output::Value), &learnt.target) else { return false };
+    let low = y.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = y.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let allowed = low - (high - low)..=high + (high - low);
+    values.values.iter().any(|value| !allowed.contains(value))
 }
 
 /// Of many draws one is best by luck: it counts if it beats the first by more than the error of the difference.
-fn best_draw(mut all: Vec<Standing>, metric: &Metric) -> Option<Standing> {
+fn best_draw(mut all: Vec<Standing>, metric: &Metric, folds: usize) -> Option<Standing> {
     let first = all.first().cloned()?;
     all.retain(|standing| standing.mean.is_some());
     let best = all.into_iter().min_by(|a, b| better(metric, a, b)).filter(|best| best.tuned)?;
@@ -367,7 +503,7 @@ fn best_draw(mut all: Vec<Standing>, metric: &Metric) -> Option<Standing> {
     }
     let pairs = best.scores.iter().zip(&first.scores);
     let gains: Vec<f64> = pairs.map(|(a, b)| metric.turned(*a) - metric.turned(*b)).collect();
-    let (gain, error) = search::mean_and_error(&gains);
+    let (gain, error) = mean_and_error(&gains, folds);
     (gain > error || best.tie > first.tie && gain >= 0.0).then_some(best)
 }
 
@@ -384,6 +520,22 @@ fn split_seats(standings: Vec<Standing>, seats: usize) -> (Vec<Standing>, Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_score_on_a_sample_may_win() {
+        let standing = |model: &str, rows: usize, scores: &[f64]| {
+            let scores = scores.to_vec();
+            let scored = Scored { scores, tie: 0.0, seconds: 0.0, problem: None, cut: false, wild: false };
+            Standing::new(&Spec::new(model), rows, false).unwrap().scored(scored, 3)
+        };
+        let r2 = metrics::metric("r2").unwrap();
+        let line = [standing("RidgeCV", 32_000, &[0.68, 0.69, 0.68])];
+        let forest = |scores: &[f64]| [standing("RandomForestRegressor", 2000, scores)];
+        assert_eq!(overtaking(&line, &forest(&[0.74, 0.75, 0.74]), r2), Some(0));
+        // By no more than its own error.
+        assert_eq!(overtaking(&line, &forest(&[0.60, 0.80, 0.70]), r2), None);
+        assert_eq!(overtaking(&line, &forest(&[0.64, 0.65, 0.66]), r2), None);
+    }
 
     #[test]
     fn boosted_trees_go_on_to_more_rows() {

@@ -1,6 +1,7 @@
 //! Which model? The one that was asked for, or the best of a comparison.
 
 mod candidates;
+pub mod clusters;
 mod compare;
 mod standing;
 
@@ -8,7 +9,7 @@ pub use candidates::Size;
 pub use compare::{Contest, compare};
 pub use standing::Standing;
 
-use ermine::{AnyEstimator, Entry, Error, Result, Spec, Task};
+use ermine::{AnyEstimator, Entry, Result, Spec, Task};
 use serde::Serialize;
 
 /// How much work a comparison may take: about ten seconds, a minute, ten minutes on a laptop with two cores.
@@ -96,7 +97,10 @@ impl Choice {
             }
             None => {
                 let why = comparison.standings.iter().find_map(|standing| standing.note.clone()).unwrap_or_default();
-                return Err(Error::Data(format!("no model could be fitted: {why}")).hint("name one with --model"));
+                Choice {
+                    reason: Some(format!("a sound first model: none could be scored ({why})")),
+                    ..Choice::first(task)?
+                }
             }
         };
         Ok(Choice { comparison: Some(comparison), ..choice })
@@ -108,6 +112,8 @@ pub struct Comparison {
     pub metric: &'static str,
     pub greater_is_better: bool,
     pub folds: usize,
+    /// How often the rows were folded anew.
+    pub repeats: usize,
     /// Rows that models were compared on.
     pub rows: usize,
     /// The chosen one first, then by score.
@@ -132,6 +138,14 @@ impl Comparison {
         self.standings.first().filter(|standing| standing.mean.is_some())
     }
 
+    /// How scores came about: `5-fold`, `4 x 5-fold`.
+    pub fn folding(&self) -> String {
+        match self.repeats {
+            1 => format!("{}-fold", self.folds),
+            repeats => format!("{repeats} x {}-fold", self.folds),
+        }
+    }
+
     /// Why the first is first, in a sentence.
     pub fn verdict(&self) -> String {
         let Some(best) = self.best() else { return "no model could be scored".into() };
@@ -139,11 +153,15 @@ impl Comparison {
         let tied: Vec<&str> =
             scored.iter().skip(1).filter(|other| other.as_good).map(|other| other.model.as_str()).collect();
         let tuned = if best.tuned { ", tuned" } else { "" };
-        let by = format!("by {}-fold {}{tuned}", self.folds, self.metric);
+        let by = format!("by {} {}{tuned}", self.folding(), self.metric);
         if let Some(leader) = &self.leader {
             let most = if tied.len() > 1 { "simplest" } else { "simpler" };
             let tied = tied.len() + 1;
             return format!("the {most} of {tied} tied models among {} {by}; {leader} scores highest", scored.len());
+        }
+        if best.rows < self.rows {
+            let on = format!("on a sample of {} rows", best.rows);
+            return format!("best of {} {by}; {on} ahead of the others on {}", scored.len(), self.rows);
         }
         let others = match tied.len() {
             0 => "no other is tied with it".to_string(),

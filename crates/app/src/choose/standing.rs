@@ -1,7 +1,7 @@
 //! How one candidate did, who is tied with the best, and which of them is chosen.
 
 use super::compare::Scored;
-use ermine::{Flexibility, Result, Spec, Value, metrics::Metric, search};
+use ermine::{Flexibility, Result, Spec, Task, Value, metrics::Metric, search};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,16 +15,20 @@ pub struct Standing {
     pub spec: Spec,
     /// Rows of the sample that was split into folds.
     pub rows: usize,
-    /// The metric on each fold.
+    /// The metric on each fold; R2 against the spread of all rows, so that a fold whose rows are alike does not decide.
     pub scores: Vec<f64>,
     pub mean: Option<f64>,
-    /// Half the width of a 95 % interval for the mean, by Student's t over the folds.
+    /// Half the width of a 95 % interval for the mean, by Student's t over the folds; folds share most of their rows to learn from,
+    /// which widens it (Nadeau and Bengio 2003).
     pub margin: Option<f64>,
     pub seconds: f64,
     /// Found by the search.
     pub tuned: bool,
-    /// Tied with the best: not worse by more than the standard error of the difference, fold by fold.
+    /// Tied with the best: not worse by more than the standard error of the difference, fold by fold, nor by more than is usual among
+    /// the others.
     pub as_good: bool,
+    /// Some prediction was further outside the target it had learnt from than that target is wide.
+    pub wild: bool,
     /// Why it has no score, or none from all rows.
     pub note: Option<String>,
     /// Breaks ties of the metric; higher is better.
@@ -48,26 +52,38 @@ impl Standing {
             seconds: 0.0,
             tuned,
             as_good: false,
+            wild: false,
             note: None,
             tie: f64::NEG_INFINITY,
         })
     }
 
-    pub(super) fn scored(mut self, outcome: Scored) -> Standing {
-        let Scored { scores, tie, seconds, problem, .. } = outcome;
+    pub(super) fn scored(mut self, outcome: Scored, folds: usize) -> Standing {
+        let Scored { scores, tie, seconds, problem, wild, .. } = outcome;
         (self.seconds, self.note) = (seconds, problem);
         if self.note.is_none() {
-            let (mean, error) = search::mean_and_error(&scores);
+            let (mean, error) = mean_and_error(&scores, folds);
             if mean.is_finite() {
                 self.mean = Some(mean);
                 self.margin = Some(error * students_t(scores.len().saturating_sub(1)));
-                self.tie = tie;
+                (self.tie, self.wild) = (tie, wild);
+                if wild {
+                    self.note = Some("predicts values far outside the target".into());
+                }
             } else {
                 self.note = Some("the score is not defined on every fold".into());
             }
             self.scores = scores;
         }
         self
+    }
+}
+
+impl Standing {
+    /// Whether it says how sure it is, or is a number anyway.
+    pub(super) fn can_vote(&self) -> bool {
+        let task = ermine::entry(&self.model).map(|entry| entry.info.task);
+        self.mean.is_some() && (task != Ok(Task::Classification) || self.tie.is_finite())
     }
 }
 
@@ -81,16 +97,36 @@ fn students_t(freedom: usize) -> f64 {
     }
 }
 
-/// Says who is as good as the first, by the differences on the same folds.
-pub(super) fn mark(standings: &mut [Standing]) {
-    let Some(best) = standings.first().map(|best| best.scores.clone()) else { return };
-    for standing in standings.iter_mut() {
-        if standing.scores.len() == best.len() && standing.mean.is_some() {
-            let differences: Vec<f64> = best.iter().zip(&standing.scores).map(|(a, b)| a - b).collect();
-            let (mean, error) = search::mean_and_error(&differences);
-            // Differing on a single fold the two are equal but for rounding.
-            standing.as_good = mean.abs() <= error * (1.0 + 1e-9);
-        }
+/// Mean over the folds, of which each repetition has so many, and its standard error. Folds share rows to learn from, so their scores
+/// are not independent: Nadeau and Bengio's correction (2003).
+pub(super) fn mean_and_error(scores: &[f64], folds: usize) -> (f64, f64) {
+    let n = scores.len() as f64;
+    let (mean, error) = search::mean_and_error(scores);
+    (mean, error * (1.0 + n / (folds as f64 - 1.0).max(1.0)).sqrt())
+}
+
+/// Says who is as good as the first, by the differences on the same folds. A model whose scores jump about has a large error of the
+/// difference: it is allowed no more than the middle one of all, or it would be rewarded for its noise.
+pub(super) fn mark(standings: &mut [Standing], folds: usize) {
+    let Some((best, rows)) = standings.first().map(|best| (best.scores.clone(), best.rows)) else { return };
+    let comparable = |standing: &Standing| {
+        standing.scores.len() == best.len() && standing.mean.is_some() && standing.rows == rows && !standing.wild
+    };
+    let difference = |standing: &Standing| {
+        let differences: Vec<f64> = best.iter().zip(&standing.scores).map(|(a, b)| a - b).collect();
+        mean_and_error(&differences, folds)
+    };
+    let others = standings.iter().skip(1).filter(|standing| comparable(standing));
+    let mut errors: Vec<f64> = others.map(|standing| difference(standing).1).collect();
+    errors.sort_by(f64::total_cmp);
+    let usual = errors.get(errors.len() / 2).copied().unwrap_or(f64::INFINITY);
+    for standing in standings.iter_mut().filter(|standing| comparable(standing)) {
+        let (mean, error) = difference(standing);
+        // Differing on a single fold the two are equal but for rounding.
+        standing.as_good = mean.abs() <= error.min(usual) * (1.0 + 1e-9);
+    }
+    if let Some(best) = standings.first_mut() {
+        best.as_good = true;
     }
 }
 
@@ -129,11 +165,12 @@ mod tests {
     /// Standings in the order of these scores by fold, as a comparison leaves them; who is chosen, and who led.
     fn chosen(scores: &[(&str, [f64; 5])]) -> (String, Option<String>) {
         let standing = |(model, scores): &(&str, [f64; 5])| {
-            let scored = Scored { scores: scores.to_vec(), tie: 0.0, seconds: 0.1, problem: None, cut: false };
-            Ok(Standing::new(&Spec::new(model), 100, false)?.scored(scored))
+            let scores = scores.to_vec();
+            let scored = Scored { scores, tie: 0.0, seconds: 0.1, problem: None, cut: false, wild: false };
+            Ok(Standing::new(&Spec::new(model), 100, false)?.scored(scored, 5))
         };
         let mut standings: Vec<Standing> = scores.iter().map(standing).collect::<Result<_>>().unwrap();
-        mark(&mut standings);
+        mark(&mut standings, 5);
         let leader = prefer_simple(&mut standings, metrics::metric("r2").unwrap());
         assert_eq!(standings.len(), scores.len());
         (standings[0].model.clone(), leader)
@@ -159,5 +196,14 @@ mod tests {
         assert_eq!(chosen(&[steady, wild]), ("RandomForestRegressor".into(), None));
         // The simplest may lead already.
         assert_eq!(chosen(&[line, forest]), ("RidgeCV".into(), None));
+    }
+
+    #[test]
+    fn noise_is_no_merit() {
+        let leader = ("HistGradientBoostingRegressor", [0.60, 0.62, 0.61, 0.59, 0.63]);
+        let steady = ("KNeighborsRegressor", [0.59, 0.60, 0.60, 0.58, 0.62]);
+        let noisy = ("DecisionTreeRegressor", [0.80, 0.20, 0.75, 0.30, 0.61]);
+        // Both are behind; the noisy one by more, and simpler, and its error is wide enough for a tie.
+        assert_ne!(chosen(&[leader, steady, noisy]).0, "DecisionTreeRegressor");
     }
 }

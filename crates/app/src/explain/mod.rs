@@ -1,8 +1,15 @@
 //! What a fitted model has learnt, as plain data: what drives it, how its answer follows a column, where it errs and from what, whether
 //! more rows would help, and why it says what it says of one row.
 
+mod groups;
+mod outliers;
+
+pub use groups::{Group, Middle, Telling, groups};
+pub use outliers::{Oddity, Outlier, OutlierMethod, Outliers};
+
 use crate::{
-    fit::{Pipeline, Recipe, Whole},
+    choose::clusters::ClusterCurve,
+    fit::{Pipeline, Recipe, Texts, Whole},
     judge::Predictions,
     plan::terms,
     rows::{Encoded, RowSet, Rows, sampled},
@@ -12,7 +19,7 @@ use crate::{
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Entry, Error, Feature, Matrix, Numbers, Output, Result, Spec, Task, X,
     core::{ctx::Progress, rng},
-    inspect::{self, BiasVariance, CurvePoint},
+    inspect::{self, Along, BiasVariance, CurvePoint},
     metrics::{self, Bins, Metric},
     split::{Folds, train_test_split},
     tree,
@@ -68,6 +75,9 @@ pub struct Area {
     pub area: f64,
 }
 
+/// Rows that clusters are described by.
+pub const GROUPED: usize = 100_000;
+
 /// Everything a report draws beside scores.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Insight {
@@ -82,6 +92,10 @@ pub struct Insight {
     pub predicted: Vec<(f64, f64)>,
     /// A picture of a single tree.
     pub tree: Option<String>,
+    /// How well each number of clusters does, where none was named.
+    pub cluster_curve: Option<ClusterCurve>,
+    /// What each cluster is.
+    pub groups: Vec<Group>,
 }
 
 /// The fall of a score without each column, the largest first. Looks at rows that the model has not seen.
@@ -159,7 +173,8 @@ pub fn dependence(
     let some = sample(rows, FOLLOWED, ctx.seed);
     let data = some.data()?;
     let feature = some.features[column];
-    let found = inspect::partial_dependence(ctx, whole, &data.batch(), feature, column, output, 0, true, 24, 0)?;
+    let along = Along { column, feature, resolution: 24, curves: 0 };
+    let found = inspect::partial_dependence(ctx, whole, &data.batch(), along, (output, 0), true)?;
     let field = &schema.columns[column];
     let category = matches!(feature, Feature::Category { .. });
     let label = |value: &f64| match category {
@@ -345,11 +360,11 @@ impl Fitted {
     }
 }
 
-/// Where the error of a model comes from: refits on bootstrap samples of most rows, judged on the others.
+/// Where the error of a model comes from: refits on halves of most rows, judged on the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorParts {
     pub refits: usize,
-    /// Rows to draw samples from, and rows to judge on.
+    /// Rows that two refits share out, and rows to judge on.
     pub train_rows: usize,
     pub test_rows: usize,
     /// `mean squared error`, or `share of wrong classes`.
@@ -360,7 +375,7 @@ pub struct ErrorParts {
 }
 
 impl Fitted {
-    /// Refits the model, preparation included, on `refits` bootstrap samples of seven tenths of the rows.
+    /// Refits the model, preparation included, on halves of seven tenths of the rows, an even number of times.
     pub fn error_parts(&self, rows: &Rows, refits: usize, ctx: &Ctx) -> Result<ErrorParts> {
         let spec = Spec { name: self.header.model.clone(), params: self.header.values() };
         let (entry, estimator) = (ermine::entry(&spec.name)?, ermine::make(&spec)?);
@@ -370,10 +385,10 @@ impl Fitted {
         let test = rows.take(&split.test);
         let test_data = test.data()?;
         let batch = test_data.batch();
+        let refits = refits.max(2).next_multiple_of(2);
         let answers = ctx.map(refits, |refit| {
             let child = ctx.child("refit", refit as u64);
-            let mut rng = child.rng("bootstrap", 0);
-            let sample: Vec<usize> = split.train.iter().map(|_| split.train[rng.below(split.train.len())]).collect();
+            let sample = inspect::half(ctx, &split.train, refit);
             let pipeline = RowSet::of(rows.take(&sample)).fit(&*estimator, self.features(), &child)?;
             let said = pipeline.predict(entry, &batch.x, &test.texts, &child)?;
             let said = said.get(output).ok_or_else(|| Error::Unsupported(format!("{} does not predict", spec.name)))?;
@@ -432,17 +447,29 @@ pub struct RowExplanation {
 /// Shapley values by sampling (Strumbelj and Kononenko 2014): columns are switched from a background row to this one in random
 /// order and each is credited with the change; forwards and backwards, so that the parts add up for every pair of rows.
 pub fn explain_row(fitted: &Fitted, rows: &Rows, values: &[String], row: usize, ctx: &Ctx) -> Result<RowExplanation> {
+    let found = explain_values(fitted, rows.x.row(row), values, &rows.x, &rows.texts, ctx)?;
+    Ok(RowExplanation { row, ..found })
+}
+
+/// The same for one row of numbers beside any background.
+pub fn explain_values(
+    fitted: &Fitted,
+    this: &[f64],
+    values: &[String],
+    background: &Matrix,
+    texts: &Texts,
+    ctx: &Ctx,
+) -> Result<RowExplanation> {
     let names: Vec<String> = fitted.features().columns.iter().map(|field| field.name.clone()).collect();
     let recipe = fitted.preparation.as_ref();
     let recipe = recipe.ok_or_else(|| Error::Unsupported("this model file has no preparation to explain".into()))?;
-    let whole = Whole { recipe, model: &*fitted.model, texts: &rows.texts, ctx: ctx.clone() };
+    let whole = Whole { recipe, model: &*fitted.model, texts, ctx: ctx.clone() };
     let task = fitted.task()?;
     let output =
         shown(&whole, task).ok_or_else(|| Error::Unsupported("this model has no prediction to explain".into()))?;
-    let cols = rows.x.cols;
-    let this = rows.x.row(row).to_vec();
+    let cols = background.cols;
     let predict = |x: &Matrix| ermine::predict(ctx, &whole, &X::dense(&x.values, cols)?, output, true);
-    let here = predict(&Matrix::new(this.clone(), 1, cols))?;
+    let here = predict(&Matrix::new(this.to_vec(), 1, cols))?;
     let which = (0..here.cols).fold(0, |a, b| if here[(0, b)] > here[(0, a)] { b } else { a });
     let classes = fitted.classes();
     let of = match (output, classes) {
@@ -458,7 +485,7 @@ pub fn explain_row(fitted: &Fitted, rows: &Rows, values: &[String], row: usize, 
     for round in 0..rounds {
         ctx.check()?;
         let mut rng = ctx.rng("background", (round / 2) as u64);
-        let other = rows.x.row(rng.below(rows.len())).to_vec();
+        let other = background.row(rng.below(background.rows)).to_vec();
         let mut order: Vec<usize> = (0..cols).collect();
         rng.shuffle(&mut order);
         if round % 2 == 1 {
@@ -481,5 +508,5 @@ pub fn explain_row(fitted: &Fitted, rows: &Rows, values: &[String], row: usize, 
     let mut parts: Vec<(String, String, f64)> =
         (0..cols).map(|column| (names[column].clone(), values[column].clone(), parts[column])).collect();
     parts.sort_by(|a, b| b.2.abs().total_cmp(&a.2.abs()));
-    Ok(RowExplanation { row, of, prediction: here[(0, which)], base, parts })
+    Ok(RowExplanation { row: 0, of, prediction: here[(0, which)], base, parts })
 }

@@ -82,7 +82,7 @@ impl CheckpointFile {
     /// Circumstances whose fit keeps its state here under `name`.
     pub fn of(file: Option<&CheckpointFile>, ctx: Ctx, name: &str) -> Ctx {
         match file {
-            Some(file) => ctx.with_checkpoint(Part { file: file.clone(), name: name.into() }),
+            Some(file) => ctx.with_checkpoint(FitCheckpoint { file: file.clone(), name: name.into() }),
             None => ctx,
         }
     }
@@ -107,12 +107,12 @@ fn parse(bytes: &[u8]) -> Option<(String, BTreeMap<String, Vec<u8>>)> {
 }
 
 /// One fit of the run.
-struct Part {
+struct FitCheckpoint {
     file: CheckpointFile,
     name: String,
 }
 
-impl Checkpoint for Part {
+impl Checkpoint for FitCheckpoint {
     fn load(&self) -> Result<Option<Vec<u8>>> {
         let state = self.file.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(state.fits.get(&self.name).cloned())

@@ -26,10 +26,17 @@ impl Pipeline {
         Whole { recipe: &self.recipe, model: &*self.fit.model, texts, ctx: ctx.clone() }
     }
 
+    /// The cluster of each row that was fitted here; empty if there are none.
+    pub fn labels(&self) -> &[i64] {
+        match self.fit.rows.iter().find(|(name, _)| *name == "labels_").map(|(_, labels)| &labels.values) {
+            Some(Numbers::Int(labels)) => labels,
+            _ => &[],
+        }
+    }
+
     /// Rows in each cluster, of those that were fitted here.
     pub fn cluster_sizes(&self) -> Vec<usize> {
-        let Some((_, labels)) = self.fit.rows.iter().find(|(name, _)| *name == "labels_") else { return Vec::new() };
-        let Numbers::Int(labels) = &labels.values else { return Vec::new() };
+        let labels = self.labels();
         let mut sizes = vec![0; labels.iter().max().map_or(0, |most| (*most + 1).max(0) as usize)];
         labels.iter().filter(|label| **label >= 0).for_each(|label| sizes[*label as usize] += 1);
         sizes

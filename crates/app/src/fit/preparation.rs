@@ -6,7 +6,7 @@
 use crate::table::{Field, Schema, Text};
 use ermine::{
     AnyModel, Array, Ctx, Data, Error, Feature, Output, OwnedCsr, OwnedX, Result, Source, X,
-    prepare::{Preparation, Wants},
+    prepare::{Origin, Preparation, Wants},
     text::{Counts, TextModel, Tfidf},
 };
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,7 @@ impl Recipe {
         let of_numbers = self.preparation.iter().flat_map(Preparation::origins).map(|origin| {
             let Field { name, levels, .. } = &schema.columns[self.numbers[origin.column]];
             match origin.level {
+                Some(Origin::OTHER) => format!("{name}=other"),
                 Some(level) => format!("{name}={}", levels.get(level as usize).map_or("?", String::as_str)),
                 None => name.clone(),
             }
@@ -132,6 +133,40 @@ impl Recipe {
             model.vocabulary().iter().map(move |term| format!("{name}:{term}"))
         });
         of_numbers.chain(of_terms).collect()
+    }
+
+    /// Centre and scale of each prepared column, where it has them.
+    pub fn scalings(&self) -> Vec<Option<(f64, f64)>> {
+        self.origins().into_iter().map(|column| self.scaling(column)).collect()
+    }
+
+    /// Where a raw column is in the preparation of numbers and categories.
+    fn place(&self, column: usize) -> Option<(&Preparation, usize)> {
+        Some((self.preparation.as_ref()?, self.numbers.iter().position(|other| *other == column)?))
+    }
+
+    /// Centre and scale of a raw column of numbers.
+    pub fn scaling(&self, column: usize) -> Option<(f64, f64)> {
+        self.place(column).and_then(|(preparation, place)| preparation.scaling(place))
+    }
+
+    /// What stands for a missing number.
+    pub fn fill(&self, column: usize) -> Option<f64> {
+        self.place(column).and_then(|(preparation, place)| preparation.filling(place))
+    }
+
+    /// The level of a category that has no column of its own.
+    pub fn reference(&self, column: usize) -> Option<u32> {
+        self.place(column).and_then(|(preparation, place)| preparation.reference(place))
+    }
+
+    /// Whether the model takes the levels of a category as they are.
+    pub fn is_kept(&self, column: usize) -> bool {
+        let of = |(preparation, place): (&Preparation, usize)| {
+            let mut origins = preparation.origins().into_iter();
+            origins.any(|origin| origin.column == place && origin.level.is_none())
+        };
+        self.place(column).is_some_and(of)
     }
 
     /// Levels of prepared columns that are still categories.

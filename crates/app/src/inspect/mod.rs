@@ -4,6 +4,8 @@
 //! What is certain to mislead (an id, a copy of the target, the parts of a target that is their sum) is left out, with
 //! the reason; `--keep` brings a column back. What may mislead becomes a warning.
 
+mod leak;
+
 use crate::{
     plan::Dropped,
     read::Sample,
@@ -33,6 +35,10 @@ pub fn inspect(
 ) -> Result<Findings> {
     let (table, mut look) = (&sample.table, Findings::default());
     let truth = table.column(&target.name)?;
+    let encoded = match target.classes.is_empty() {
+        true => Encoded::real(&target.name, truth)?,
+        false => Encoded::with_names(truth, &target.classes),
+    };
     let drop = |look: &mut Findings, column: &str, reason: String| {
         if keep.iter().any(|kept| kept == column) {
             look.worries.push(format!("'{column}' is kept, but {reason}"));
@@ -50,6 +56,10 @@ pub fn inspect(
             drop(&mut look, &field.name, "looks like an id: every value is different".into());
         } else if is_copy(column, truth, !target.classes.is_empty()) {
             drop(&mut look, &field.name, format!("leaks the target: maps one-to-one to '{}'", target.name));
+        } else if !is_called_id(&field.name)
+            && let Some(how) = leak::gives_away(column, &encoded, ctx.seed, ctx)?
+        {
+            drop(&mut look, &field.name, format!("leaks the target '{}': {how}", target.name));
         }
     }
     if target.classes.is_empty() {
@@ -84,10 +94,7 @@ fn is_id(name: &str, column: &Column, numbers: &[usize]) -> bool {
     if rows < 20 {
         return false;
     }
-    let name = name.to_ascii_lowercase();
-    let called = ["id", "index", "uuid", "guid", "rownum", "row", "key"].contains(&name.as_str())
-        || name.ends_with("_id")
-        || name.starts_with("unnamed");
+    let called = is_called_id(name);
     match column {
         Column::Number(values) => {
             let whole = values.iter().all(|value| value.fract() == 0.0);
@@ -107,6 +114,13 @@ fn is_id(name: &str, column: &Column, numbers: &[usize]) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_called_id(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["id", "index", "uuid", "guid", "rownum", "row", "key"].contains(&name.as_str())
+        || name.ends_with("_id")
+        || name.starts_with("unnamed")
 }
 
 fn all_different<T: Hash + Eq>(values: impl Iterator<Item = T>) -> bool {
@@ -216,6 +230,16 @@ fn parts_of_sum(
     Ok(if parts.len() >= 2 && adds_up { parts.into_iter().map(|j| names[j].to_string()).collect() } else { Vec::new() })
 }
 
+/// The class that outnumbers the others, and its share of the rows.
+pub fn imbalanced(labels: &Labels) -> Option<(&str, f64)> {
+    let Some(Encoded::Class { codes, names }) = &labels.target else { return None };
+    let mut counts = vec![0usize; names.len()];
+    codes.iter().for_each(|&code| counts[code as usize] += 1);
+    let most = (0..names.len()).max_by_key(|&class| counts[class])?;
+    let share = counts[most] as f64 / codes.len() as f64;
+    (share > 0.8).then_some((names[most].as_str(), share))
+}
+
 /// Classes that are rare, and one that outnumbers the others.
 pub fn balance(labels: &Labels) -> Vec<String> {
     let mut worries = Vec::new();
@@ -231,14 +255,11 @@ pub fn balance(labels: &Labels) -> Vec<String> {
         let few = few[..few.len().min(5)].join(", ");
         worries.push(format!("classes with very few rows: {few}{more}; their scores are unreliable"));
     }
-    if let Some(most) = (0..names.len()).max_by_key(|&class| counts[class])
-        && counts[most] * 10 > codes.len() * 8
-    {
-        let share = 100.0 * counts[most] as f64 / codes.len() as f64;
+    if let Some((most, share)) = imbalanced(labels) {
         worries.push(format!(
-            "imbalanced classes: {share:.0} % of the rows are {}, so always predicting it has that accuracy; look at \
+            "imbalanced classes: {:.0} % of the rows are {most}, so always predicting it has that accuracy; look at \
              balanced accuracy and ROC AUC",
-            names[most]
+            100.0 * share
         ));
     }
     worries

@@ -234,13 +234,21 @@ pub fn summarise(folds: &[Scores]) -> FoldScores {
     FoldScores { folds: folds.len(), scores: scores.collect() }
 }
 
-/// A score whose interval reaches down to guessing proves nothing.
-pub fn no_better_than_baseline(tested: &Tested, metric: &str) -> Option<String> {
-    let interval = tested.intervals.iter().find(|interval| interval.metric == metric)?;
-    let guess = tested.baseline.iter().find(|(name, _)| *name == metric)?.1;
-    let proven = match metrics::metric(metric).ok()?.greater_is_better {
-        true => interval.low > guess,
-        false => interval.high < guess,
+/// Whether the test rows show that a model is better than guessing, by every score that has an interval.
+pub fn no_better_than_baseline(tested: &Tested, main: &str) -> Option<String> {
+    let proven = |interval: &Interval| {
+        let guess = tested.baseline.iter().find(|(name, _)| *name == interval.metric)?.1;
+        let greater = metrics::metric(interval.metric).ok()?.greater_is_better;
+        Some(if greater { interval.low > guess } else { interval.high < guess })
     };
-    (!proven).then(|| "not significantly better than the baseline on the test rows".into())
+    let judged = tested.intervals.iter().filter_map(|interval| Some((interval.metric, proven(interval)?)));
+    let (better, not): (Vec<_>, Vec<_>) = judged.partition(|(_, proven)| *proven);
+    let names = better.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    match not.iter().any(|(name, _)| *name == main) {
+        false => None,
+        true if better.is_empty() => Some("not significantly better than the baseline on the test rows".into()),
+        true => {
+            Some(format!("by {main} not significantly better than the baseline on the test rows, but by {names} it is"))
+        }
+    }
 }

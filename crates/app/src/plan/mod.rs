@@ -1,5 +1,6 @@
 //! What is to be learnt from what: task, target, features. Decided once, from the columns and a sample of the rows, and never changed.
 
+pub mod expression;
 pub mod terms;
 
 use crate::{
@@ -7,7 +8,7 @@ use crate::{
     read::{Opened, Place, ReadOptions, idx},
     rows::{Encoded, Frame, Rows, feature_kinds},
     run::Job,
-    store::{Made, TargetColumn},
+    store::{DerivedColumns, TargetColumn},
     table::{Column, Kind, Schema, Summary, Table},
 };
 use ermine::{Ctx, Entry, Error, Result, Task};
@@ -50,13 +51,15 @@ pub struct Plan {
     pub raw: Schema,
     /// Features: raw columns, or what is derived from them.
     pub features: Schema,
-    pub derived: Option<Made>,
+    pub derived: Option<DerivedColumns>,
     pub target: Option<TargetColumn>,
     /// Column of row weights.
     pub weights: Option<String>,
     pub summary: Vec<Summary>,
     pub dropped: Vec<Dropped>,
     pub notes: Vec<String>,
+    /// What was taken for granted when the file was read.
+    pub assumed: Vec<String>,
     /// All columns are measured in one unit, as pixels are: each by itself must not be brought to unit spread.
     pub one_unit: bool,
     pub read: ReadOptions,
@@ -70,16 +73,24 @@ impl Plan {
         }
         let named = job.model.as_ref().map(|spec| ermine::entry(&spec.name)).transpose()?;
         let task = task(job, named, opened)?;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = assumed(task, job, opened).into_iter().collect();
         let target = target(job, named, task, opened, &mut notes)?;
         let whole = matches!(opened.place, Place::Memory(_)) && ctx.exchange().size() == 1;
         let (mut features, mut dropped) = usable_columns(job, opened, whole);
-        if let (Some(target), true) = (&target, job.is_open(task)) {
+        if let (Some(target), true) = (&target, task.is_supervised()) {
             let Findings { dropped: misleading, worries } =
                 inspect::inspect(&opened.sample, &opened.summary, &features, target, &job.keep, ctx)?;
-            features.columns.retain(|field| misleading.iter().all(|drop| drop.column != field.name));
-            dropped.extend(misleading);
-            notes.extend(worries);
+            if job.is_open(task) {
+                features.columns.retain(|field| misleading.iter().all(|drop| drop.column != field.name));
+                dropped.extend(misleading);
+                notes.extend(worries);
+            } else {
+                // Who names the model is told, and decides.
+                let leaks = misleading.into_iter().filter(|drop| drop.reason.starts_with("leaks"));
+                notes.extend(leaks.map(|Dropped { column, reason }| {
+                    format!("'{column}' {reason}; --ignore '{column}' leaves it out")
+                }));
+            }
         }
         if features.columns.is_empty() {
             let why: Vec<String> = dropped.iter().map(|drop| format!("'{}': {}", drop.column, drop.reason)).collect();
@@ -88,7 +99,7 @@ impl Plan {
         }
         let is_date = |kind: Kind| matches!(kind, Kind::Date | Kind::DateTime);
         let terms = match &job.features {
-            Some(formula) => Some(terms::parse(formula, &features)?),
+            Some(formula) => Some(terms::place_knots(terms::parse(formula, &features)?, &opened.sample.table)?),
             None if features.columns.iter().any(|field| is_date(field.kind)) => {
                 Some(terms::usual(&features, &opened.sample.table)?)
             }
@@ -97,8 +108,9 @@ impl Plan {
         let (mut raw, mut derived) = (features.clone(), None);
         if let Some(terms) = terms {
             raw = terms::used(&terms, &features);
+            notes.extend(terms::made_missing(&terms, &opened.sample.table, opened.rows)?);
             features = terms::derive(&terms, &opened.sample.table)?.schema();
-            derived = Some(Made { terms, schema: features.clone() });
+            derived = Some(DerivedColumns { terms, schema: features.clone() });
         }
         let mut columns = raw.clone();
         for name in target.iter().map(|target| target.name.as_str()).chain(job.weights.as_deref()) {
@@ -115,7 +127,8 @@ impl Plan {
             summary: opened.summary.clone(),
             dropped,
             notes,
-            one_unit: idx::is_idx(&job.files()?[0])?,
+            assumed: opened.assumed.clone(),
+            one_unit: job.no_scale || idx::is_idx(&job.files()?[0])?,
             read: job.read.clone(),
         })
     }
@@ -161,6 +174,27 @@ fn task(job: &Job, named: Option<&Entry>, opened: &Opened) -> Result<Task> {
     })
 }
 
+/// What a number of few whole values was taken for, and how to change it.
+fn assumed(task: Task, job: &Job, opened: &Opened) -> Option<String> {
+    let (None, None, Some(name)) = (&job.model, job.task, &job.target) else { return None };
+    let summary = opened.summary.iter().find(|summary| summary.name == *name)?;
+    let distinct = summary.distinct.filter(|distinct| *distinct <= 10 && summary.kind == Kind::Number)?;
+    let Some(Column::Number(values)) = &opened.target else { return None };
+    if !values.iter().all(|value| value.is_nan() || value.fract() == 0.0) {
+        return None;
+    }
+    match task {
+        Task::Classification if distinct > 2 => Some(format!(
+            "the {distinct} values of '{name}' are taken for classes; --task regression predicts a number instead"
+        )),
+        Task::Regression => Some(format!(
+            "'{name}' has only {distinct} different values and is predicted as a number; --task classification takes them \
+             for classes"
+        )),
+        _ => None,
+    }
+}
+
 /// Classification for a target that is not a number, or a number with few whole values.
 fn task_of(target: &str, opened: &Opened) -> Result<Task> {
     let place = opened.schema.columns.iter().position(|field| field.name == target);
@@ -168,7 +202,7 @@ fn task_of(target: &str, opened: &Opened) -> Result<Task> {
     let is_class = match (summary.kind, &opened.target) {
         (Kind::Number, Some(Column::Number(values))) => {
             let few = summary.distinct.is_some_and(|distinct| distinct <= 10 && distinct * 20 <= summary.rows);
-            few && values.iter().all(|value| value.fract() == 0.0)
+            few && values.iter().all(|value| value.is_nan() || value.fract() == 0.0)
         }
         (Kind::Number | Kind::Date | Kind::DateTime, _) => false,
         _ => true,
@@ -211,7 +245,8 @@ fn target(
         let problem = format!("the target '{name}' has more than 1,000 different values: too many for classes");
         return Err(Error::Data(problem).hint("--task regression predicts it as a number"));
     }
-    Ok(Some(TargetColumn { name: name.clone(), kind: opened.schema.field(name)?.kind, classes }))
+    let field = opened.schema.field(name)?;
+    Ok(Some(TargetColumn { name: name.clone(), kind: field.kind, classes, form: field.form }))
 }
 
 /// The columns that can be learnt from, and those left out with the reason. Text needs the whole table in this process.

@@ -4,16 +4,20 @@
 //! formula = ["+" | "-"] term { ("+" | "-") term }
 //! term    = "."                               every column that the formula does not name otherwise
 //!         | column                            as it is; `odd name` in back quotes
-//!         | log(c) | sqrt(c) | square(c) | exp(c) | abs(c)
+//!         | log(c) | log1p(c) | log2(c) | log10(c) | sqrt(c) | square(c) | exp(c) | abs(c)
 //!         | poly(c, degree)                   c, c^2, ... c^degree
+//!         | spline(c, knots)                  a smooth curve: natural cubic spline, knots at quantiles of the rows
+//!         | factor(c)                         each value a level
+//!         | I(a / b^2)                        arithmetic of columns and numbers, with the functions above
 //!         | text(c)                           TF-IDF of its words
 //!         | words(c)                          number of words, letters a word, sentences, words a sentence
 //!         | year(c) | month(c) | day(c) | weekday(c) | hour(c) | days(c)
 //!         | a:b[:c]                           product; of a number and a category one column for each level
 //!         | a*b                               a + b + a:b
 //! ```
-//! A value that a function is not defined for (the log of a negative number) is missing.
+//! A value that a function is not defined for (the log of a negative number) is missing, and a note counts them.
 
+use super::expression::Expression;
 use crate::table::{Category, Column, Field, Kind, MISSING, Schema, Table, Text, civil_from_days};
 use ermine::{Error, Result, text::simple_features};
 use serde::{Deserialize, Serialize};
@@ -23,16 +27,32 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Term {
     Column(String),
-    Call { function: Function, column: String },
-    Power { column: String, degree: u32 },
+    Call {
+        function: Function,
+        column: String,
+    },
+    Power {
+        column: String,
+        degree: u32,
+    },
     Text(String),
     Words(String),
     Product(Vec<String>),
+    /// Natural cubic spline with these knots; before they are placed there are as many without a value.
+    Spline {
+        column: String,
+        knots: Vec<f64>,
+    },
+    /// The text of an expression, which is its name, and what it means.
+    Expression(String, Expression),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Function {
     Log,
+    Log1p,
+    Log2,
+    Log10,
     Sqrt,
     Square,
     Exp,
@@ -47,6 +67,9 @@ pub enum Function {
 
 const FUNCTIONS: &[(&str, Function)] = &[
     ("log", Function::Log),
+    ("log1p", Function::Log1p),
+    ("log2", Function::Log2),
+    ("log10", Function::Log10),
     ("sqrt", Function::Sqrt),
     ("square", Function::Square),
     ("exp", Function::Exp),
@@ -71,14 +94,35 @@ impl Function {
         )
     }
 
+    /// A function of numbers by its name.
+    pub(super) fn of_numbers(name: &str) -> Option<Function> {
+        FUNCTIONS.iter().find(|(known, function)| *known == name && !function.of_dates()).map(|(_, function)| *function)
+    }
+
     /// Numbers as they are; dates in days.
-    fn of(self, value: f64) -> f64 {
+    pub(super) fn of(self, value: f64) -> f64 {
         let day = value.floor();
         let civil = || civil_from_days(day as i64);
         let result = match self {
             _ if value.is_nan() => f64::NAN,
             Function::Log if value > 0.0 => value.ln(),
             Function::Log => f64::NAN,
+            Function::Log1p if value > -1.0 => value.ln_1p(),
+            Function::Log1p => f64::NAN,
+            Function::Log2 => {
+                if value > 0.0 {
+                    value.log2()
+                } else {
+                    f64::NAN
+                }
+            }
+            Function::Log10 => {
+                if value > 0.0 {
+                    value.log10()
+                } else {
+                    f64::NAN
+                }
+            }
             Function::Sqrt => value.sqrt(),
             Function::Square => value * value,
             Function::Exp => value.exp(),
@@ -104,6 +148,8 @@ impl fmt::Display for Term {
             Term::Text(column) => write!(f, "text({column})"),
             Term::Words(column) => write!(f, "words({column})"),
             Term::Product(columns) => f.write_str(&columns.join(":")),
+            Term::Spline { column, knots } => write!(f, "spline({column}, {})", knots.len()),
+            Term::Expression(text, _) => write!(f, "I({text})"),
         }
     }
 }
@@ -113,6 +159,8 @@ impl Term {
         match self {
             Term::Column(column) | Term::Text(column) | Term::Words(column) => vec![column],
             Term::Call { column, .. } | Term::Power { column, .. } => vec![column],
+            Term::Spline { column, .. } => vec![column],
+            Term::Expression(_, expression) => expression.columns(),
             Term::Product(columns) => columns.iter().collect(),
         }
     }
@@ -131,6 +179,16 @@ impl Term {
                 let power = |value: f64| if value.is_nan() { value } else { value.powi(*degree as i32) };
                 named(Column::Number(values.into_iter().map(power).collect()))
             }
+            Term::Spline { column, knots } => {
+                let values = numbers(column, table.column(column)?, false)?;
+                let mut made = vec![(column.clone(), Column::Number(values.clone()))];
+                for j in 0..knots.len().saturating_sub(2) {
+                    let curve = values.iter().map(|value| spline_part(*value, knots, j)).collect();
+                    made.push((format!("spline({column}) {}", j + 1), Column::Number(curve)));
+                }
+                Ok(made)
+            }
+            Term::Expression(_, expression) => named(Column::Number(expression.values(table)?)),
             Term::Text(name) => Ok(vec![(name.clone(), Column::Text(strings(name, table.column(name)?)?))]),
             Term::Words(name) => {
                 let facts: Vec<[f64; 4]> = strings(name, table.column(name)?)?.iter().map(simple_features).collect();
@@ -155,7 +213,76 @@ impl Term {
     }
 }
 
-fn numbers(name: &str, column: &Column, dates: bool) -> Result<Vec<f64>> {
+/// Part `j` of a natural cubic spline (Hastie, Tibshirani and Friedman 2009, equation 5.4), in units of the range of the knots:
+/// `d_j - d_{K-2}` with `d_k = ((x - t_k)+^3 - (x - t_{K-1})+^3) / (t_{K-1} - t_k)`. Straight beyond the outer knots.
+fn spline_part(value: f64, knots: &[f64], j: usize) -> f64 {
+    let (first, last) = (knots[0], knots[knots.len() - 1]);
+    let unit = |value: f64| (value - first) / (last - first);
+    let (x, end) = (unit(value), 1.0);
+    let cube = |t: f64| (x - t).max(0.0).powi(3);
+    let part = |k: usize| (cube(unit(knots[k])) - cube(end)) / (end - unit(knots[k]));
+    if value.is_nan() { value } else { part(j) - part(knots.len() - 2) }
+}
+
+/// The terms with the knots of their splines at quantiles of a sample of the rows.
+pub fn place_knots(terms: Vec<Term>, table: &Table) -> Result<Vec<Term>> {
+    let place = |term: Term| match term {
+        Term::Spline { column, knots } => {
+            let mut values = numbers(&column, table.column(&column)?, false)?;
+            values.retain(|value| !value.is_nan());
+            values.sort_by(f64::total_cmp);
+            let quantile = |k: usize| {
+                // The outer knots stand a little inside, as is usual.
+                let share = 0.05 + 0.9 * k as f64 / (knots.len() - 1) as f64;
+                values.get((share * values.len().saturating_sub(1) as f64).round() as usize).copied()
+            };
+            let mut placed: Vec<f64> = (0..knots.len()).filter_map(quantile).collect();
+            placed.dedup();
+            if placed.len() < 3 {
+                return Err(Error::Data(format!(
+                    "'{column}' has too few values for a spline of {} knots",
+                    knots.len()
+                )));
+            }
+            Ok(Term::Spline { column, knots: placed })
+        }
+        term => Ok(term),
+    };
+    terms.into_iter().map(place).collect()
+}
+
+/// Where terms turn values into missing ones, in a sample of the rows.
+pub fn made_missing(terms: &[Term], table: &Table, rows: usize) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    for term in terms.iter().filter(|term| matches!(term, Term::Call { .. } | Term::Expression(..))) {
+        let columns = term.columns();
+        let known = |row: usize| columns.iter().all(|name| table.column(name).is_ok_and(|c| !c.is_missing(row)));
+        let made = term.make(table)?;
+        let count = (0..table.rows()).filter(|&row| made[0].1.is_missing(row) && known(row)).count();
+        if count > 0 {
+            let of =
+                if table.rows() < rows { format!("{} sampled rows", table.rows()) } else { format!("{rows} rows") };
+            let hint = match term {
+                Term::Call { function: Function::Log, column } => format!("; log1p({column}) is defined at 0"),
+                _ => String::new(),
+            };
+            notes.push(format!("{term} is not defined in {count} of {of}, where it is missing{hint}"));
+        }
+    }
+    Ok(notes)
+}
+
+/// The columns that a formula calls factors: they are read as categories.
+pub fn factors(formula: &str) -> Vec<String> {
+    let terms = split(formula, &['+', '-']).into_iter().flat_map(|(_, term)| split(term, &['*', ':']));
+    let factor = |(_, term): (bool, &str)| {
+        let inner = term.trim().strip_prefix("factor(")?.strip_suffix(')')?;
+        Some(unquoted(inner.trim()).to_string())
+    };
+    terms.filter_map(factor).collect()
+}
+
+pub(super) fn numbers(name: &str, column: &Column, dates: bool) -> Result<Vec<f64>> {
     match column {
         Column::Number(values) if !dates => Ok(values.clone()),
         Column::Date(values) if dates => Ok(values.clone()),
@@ -326,8 +453,14 @@ pub fn parse(formula: &str, schema: &Schema) -> Result<Vec<Term>> {
             schema.field(unquoted(text))?;
             continue;
         };
+        if function.trim() == "I" {
+            terms.push(Term::Expression(inner.trim().into(), Expression::parse(inner, schema)?));
+            continue;
+        }
         let (inner, degree) = match (function.trim(), inner.rsplit_once(',')) {
-            ("poly", Some((inner, degree))) => (inner, degree.trim().parse::<u32>().map_err(|_| wrong(text))?),
+            ("poly" | "spline", Some((inner, degree))) => {
+                (inner, degree.trim().parse::<u32>().map_err(|_| wrong(text))?)
+            }
             _ => (inner, 0),
         };
         let column = schema.field(unquoted(inner.trim()))?.name.clone();
@@ -337,12 +470,22 @@ pub fn parse(formula: &str, schema: &Schema) -> Result<Vec<Term>> {
                 terms.extend((2..=degree).map(|degree| Term::Power { column: column.clone(), degree }));
             }
             "poly" => return Err(wrong(text)),
+            // Five knots are enough for most curves (Harrell 2015).
+            "spline" if degree == 0 || (3..=20).contains(&degree) => {
+                let knots = if degree == 0 { 5 } else { degree as usize };
+                terms.push(Term::Spline { column, knots: vec![f64::NAN; knots] });
+            }
+            "spline" => return Err(wrong(text)),
+            "factor" => terms.push(Term::Column(column)),
             "text" => terms.push(Term::Text(column)),
             "words" => terms.push(Term::Words(column)),
             name => match FUNCTIONS.iter().find(|(known, _)| *known == name) {
                 Some(&(_, function)) => terms.push(Term::Call { function, column }),
                 None => {
-                    let known = FUNCTIONS.iter().map(|(name, _)| *name).chain(["poly", "text", "words"]);
+                    let known = FUNCTIONS
+                        .iter()
+                        .map(|(name, _)| *name)
+                        .chain(["poly", "spline", "factor", "I", "text", "words"]);
                     return Err(Error::Unknown {
                         what: "function",
                         name: name.into(),

@@ -9,12 +9,11 @@
 //! into its own part of them; nothing is joined afterwards, and there is no second copy.
 //!
 //! *Which kind a column has.* The head of the file suggests a kind. A field that does not fit shrinks the set of
-//! possible kinds ([`KindSet`]), and the columns concerned, only those, are parsed again. What is left at the end is the
+//! possible kinds ([`FormSet`]), and the columns concerned, only those, are parsed again. What is left at the end is the
 //! first kind that fits every field, whatever the pieces and threads were.
 //!
 //! Blanks around a field without quotes are not part of it; empty lines are skipped; quotes do not change what a field
-//! means, so `"1"` is a number and `"NA"` is missing. Not done: decimal commas, thousands separators, comment lines,
-//! encodings other than UTF-8.
+//! means, so `"1"` is a number and `"NA"` is missing. Not done: comment lines.
 
 mod fields;
 mod kinds;
@@ -33,10 +32,14 @@ use self::{
     parse::{Plan, Raw, parse},
     pieces::Pieces,
 };
-use super::{ReadOptions, Scan, check_room, too_large};
-use crate::table::{self, Column, Dictionary, Kind, KindSet, MAX_LEVELS, Na, Schema, Table, Tally};
+use super::{
+    ReadOptions, Scan, check_room,
+    input::{Decoding, Input},
+    too_large,
+};
+use crate::table::{self, Column, Dictionary, FormSet, Kind, MAX_LEVELS, Schema, Table, Tally};
+use bytes::Bytes;
 use ermine_core::error::{Error, Result};
-use flate2::read::MultiGzDecoder;
 use memchr::memchr_iter;
 use rayon::prelude::*;
 use std::{
@@ -53,58 +56,71 @@ const HEAD_FIELDS: usize = 1 << 19;
 /// When reading in pieces, a record longer than this is taken for a quote that somebody forgot to close.
 const LONGEST_RECORD: usize = 1 << 28;
 
-/// Reads a whole CSV file, plain or gzip; `-` is standard input.
+/// Reads a whole file; `-` is standard input.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
     let path = path.as_ref();
-    if path == Path::new("-") {
-        return read_from(path, std::io::stdin().lock(), options);
-    }
-    read_plain(path, &Content::open(path, options.memory)?, options)
+    let (content, options) = Content::open(path, Input::of(path, options.memory)?, options)?;
+    read_plain(path, &content, &options)
 }
 
-/// The bytes of a file, unpacked.
+/// The bytes of a file as CSV.
 enum Content {
     Map(memmap2::Mmap),
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
 }
 
 impl Content {
-    /// All of it. A file that is cut meanwhile is an error: were it mapped, it would be the end of the process.
-    fn open(path: &Path, memory: u64) -> Result<Content> {
+    /// All of it, and how to read it. A file that is cut meanwhile is an error: were it mapped, it would be the end of the process.
+    fn open(path: &Path, input: Input, options: &ReadOptions) -> Result<(Content, ReadOptions)> {
         let failed = |error: std::io::Error| Error::io(path, "read", &error);
-        let mut file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
-        let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
-        let mut magic = [0; 2];
-        if about.is_file() && about.len() >= 2 && read_at(&file, &mut magic, 0).is_ok() && magic != GZIP_MAGIC {
-            if about.len() > memory {
-                return Err(too_large(path, about.len(), memory));
-            }
-            let length = usize::try_from(about.len()).map_err(|_| too_large(path, about.len(), memory))?;
-            check_room(path, length)?;
-            let mut bytes = vec![0; length];
-            let piece = 8 << 20;
-            let pieces = bytes.par_chunks_mut(piece).enumerate();
-            pieces.try_for_each(|(i, bytes)| read_at(&file, bytes, (i * piece) as u64)).map_err(failed)?;
-            return Ok(Content::Bytes(bytes));
+        let memory = options.memory;
+        let decoding = Decoding::find(input.clone(), options)?;
+        if !decoding.is_plain() {
+            return decoded(path, &decoding, options);
         }
-        Ok(Content::Bytes(read_stream(path, &mut file, memory)?))
+        let known = ReadOptions { assumed: decoding.assumed().to_vec(), ..options.clone() };
+        let Input::File(path) = &input else { return Ok((Content::Bytes(input.whole()?), known)) };
+        let file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
+        let size = file.metadata().map_err(|error| Error::io(path, "open", &error))?.len();
+        if size > memory {
+            return Err(too_large(path, size, memory));
+        }
+        let length = usize::try_from(size).map_err(|_| too_large(path, size, memory))?;
+        check_room(path, length)?;
+        let mut bytes = vec![0; length];
+        let piece = 8 << 20;
+        let pieces = bytes.par_chunks_mut(piece).enumerate();
+        pieces.try_for_each(|(i, bytes)| read_at(&file, bytes, (i * piece) as u64)).map_err(failed)?;
+        Ok((Content::Bytes(bytes.into()), known))
     }
 
     /// For workers of which each looks at its own part of a file that none could hold.
-    fn map(path: &Path, memory: u64) -> Result<Content> {
-        let mut file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
+    fn map(path: &Path, options: &ReadOptions) -> Result<(Content, ReadOptions)> {
+        let decoding = Decoding::of_file(path, options)?;
+        let file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
         let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
         // An empty file cannot be mapped.
-        if about.is_file() && about.len() > 0 {
+        if decoding.is_plain() && about.is_file() && about.len() > 0 {
             // SAFETY: the map is read only and lives shorter than `file`. Another process that shortens the file meanwhile
             // would end this one.
             let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, "read", &error))?;
-            if !map.starts_with(GZIP_MAGIC) {
-                return Ok(Content::Map(map));
-            }
+            let known = ReadOptions { assumed: decoding.assumed().to_vec(), ..options.clone() };
+            return Ok((Content::Map(map), known));
         }
-        Ok(Content::Bytes(read_stream(path, &mut file, memory)?))
+        decoded(path, &decoding, options)
     }
+}
+
+/// A stream to its end, as long as it is no longer than the memory allowed.
+fn decoded(path: &Path, decoding: &Decoding, options: &ReadOptions) -> Result<(Content, ReadOptions)> {
+    let (text, known) = decoding.open(options)?;
+    let mut bytes = Vec::new();
+    let done = text.take(options.memory.saturating_add(1)).read_to_end(&mut bytes);
+    done.map_err(|error| Error::io(path, decoding.action(), &error))?;
+    if bytes.len() as u64 > options.memory {
+        return Err(too_large(path, bytes.len() as u64, options.memory));
+    }
+    Ok((Content::Bytes(bytes.into()), known))
 }
 
 /// These bytes of a file, from any thread.
@@ -123,26 +139,6 @@ fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
     }
 }
 
-/// A stream to its end, unpacked, as long as it is no longer than `memory`.
-fn read_stream(path: &Path, input: impl Read, memory: u64) -> Result<Vec<u8>> {
-    let mut input = input;
-    let mut magic = Vec::new();
-    input.by_ref().take(2).read_to_end(&mut magic).map_err(|error| Error::io(path, "read", &error))?;
-    let packed = magic == GZIP_MAGIC;
-    let whole = std::io::Cursor::new(magic).chain(input);
-    let mut plain: Box<dyn Read + '_> = match packed {
-        true => Box::new(MultiGzDecoder::new(std::io::BufReader::with_capacity(1 << 18, whole))),
-        false => Box::new(whole),
-    };
-    let mut bytes = Vec::new();
-    let done = plain.by_ref().take(memory.saturating_add(1)).read_to_end(&mut bytes);
-    done.map_err(|error| Error::io(path, if packed { "unpack" } else { "read" }, &error))?;
-    if bytes.len() as u64 > memory {
-        return Err(too_large(path, bytes.len() as u64, memory));
-    }
-    Ok(bytes)
-}
-
 impl std::ops::Deref for Content {
     type Target = [u8];
 
@@ -154,19 +150,11 @@ impl std::ops::Deref for Content {
     }
 }
 
-/// Reads CSV, plain or gzip, from anything; `path` is for messages.
-pub fn read_from(path: impl AsRef<Path>, input: impl Read, options: &ReadOptions) -> Result<Table> {
-    let path = path.as_ref();
-    read_plain(path, &read_stream(path, input, options.memory)?, options)
-}
-
-/// Reads CSV, plain or gzip, from memory; `path` is for messages.
+/// Reads what is in memory already; `path` is for messages.
 pub fn read_bytes(path: impl AsRef<Path>, bytes: Vec<u8>, options: &ReadOptions) -> Result<Table> {
     let path = path.as_ref();
-    if !bytes.starts_with(GZIP_MAGIC) {
-        return read_plain(path, &bytes, options);
-    }
-    read_plain(path, &read_stream(path, bytes.as_slice(), options.memory)?, options)
+    let (content, options) = Content::open(path, Input::Bytes(path.into(), bytes.into()), options)?;
+    read_plain(path, &content, &options)
 }
 
 /// About how many bytes the table of a file takes: its fields, as the head has them, over the whole length of the text. A packed file is
@@ -178,22 +166,18 @@ pub(crate) fn decoded_bytes(path: &Path, options: &ReadOptions, enough: u64) -> 
         return Ok(0);
     }
     let failed = |error: std::io::Error| Error::io(path, "read", &error);
-    let mut magic = [0; 2];
-    let packed = read_at(&file, &mut magic, 0).is_ok() && magic == GZIP_MAGIC;
-    let mut input: Box<dyn Read> = match packed {
-        true => Box::new(MultiGzDecoder::new(std::io::BufReader::with_capacity(1 << 18, file))),
-        false => Box::new(file),
-    };
+    let decoding = Decoding::of_file(path, options)?;
+    let (mut input, options) = decoding.open(options)?;
     let mut head = Vec::new();
     input.by_ref().take(1 << 18).read_to_end(&mut head).map_err(failed)?;
     let delimiter = options.delimiter.unwrap_or_else(|| layout::find_delimiter(&head));
     let fields = head.iter().filter(|&&byte| byte == delimiter || byte == b'\n').count() as u64 + 1;
     let bytes = |text: u64| text.max((8.0 * fields as f64 / head.len().max(1) as f64 * text as f64) as u64);
-    if !packed {
+    if decoding.is_plain() {
         return Ok(bytes(about.len()));
     }
     // Deflate makes at most 1,032 of one.
-    if bytes(about.len().saturating_mul(1032)) <= enough {
+    if decoding.is_gzip() && bytes(about.len().saturating_mul(1032)) <= enough {
         return Ok(bytes(about.len().saturating_mul(1032)));
     }
     let mut text = head.len() as u64;
@@ -220,10 +204,10 @@ pub fn stream(
     let mut pieces = Pieces::open(path, options, Some(schema), chunk_bytes)?;
     let schema = wanted_schema(options, schema)?;
     let na = options.all_na(Some(&schema));
-    let plan = Plan::declared(path, &pieces.layout, &schema, Na::new(&na))?;
+    let plan = Plan::declared(path, &pieces.layout, &schema, pieces.options.missing(&na))?;
     let mut total = 0;
     while pieces.advance()? {
-        let block = parse(pieces.piece(), &plan, options.chunk_bytes).map_err(|fault| pieces.error(fault))?;
+        let block = parse(pieces.piece(), &plan, options.chunk_bytes).map_err(|fault| pieces.error(*fault))?;
         total += block.rows;
         if block.rows > 0 {
             each(block.into_table(&pieces.layout, &schema, &na)?)?;
@@ -235,6 +219,11 @@ pub fn stream(
     Ok(total)
 }
 
+/// The names of the columns.
+pub(crate) fn names(path: &Path, options: &ReadOptions) -> Result<Vec<String>> {
+    Ok(Pieces::open(path, options, options.schema.as_ref(), 1 << 20)?.layout.names)
+}
+
 /// The schema that [`read`] would find, the number of rows and a summary of every column, in bounded memory. Goes
 /// through the file once, and once more if the head of the file was misleading.
 pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
@@ -244,7 +233,7 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
             .hint("save it to a file first"));
     }
     let mut pieces = Pieces::open(path, options, options.schema.as_ref(), 16 << 20)?;
-    let mut columns = Inference::start(&pieces.layout, pieces.rest(), options, |fault| pieces.error(fault))?;
+    let mut columns = Inference::start(&pieces.layout, pieces.rest(), &pieces.options, |fault| pieces.error(*fault))?;
     let count = columns.columns.len();
     let mut summaries: Vec<Option<(Tally, Option<Dictionary>)>> = (0..count).map(|_| None).collect();
     let mut rows;
@@ -254,7 +243,7 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
             (0..count).map(|_| (Tally::default(), Some(Dictionary::default()))).collect();
         rows = 0;
         while pieces.advance()? {
-            let block = parse(pieces.piece(), &plan, options.chunk_bytes).map_err(|fault| pieces.error(fault))?;
+            let block = parse(pieces.piece(), &plan, options.chunk_bytes).map_err(|fault| pieces.error(*fault))?;
             rows += block.rows;
             columns.learn(&block);
             let must = &columns.columns;
@@ -289,14 +278,16 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
     if rows == 0 {
         return Err(no_rows(path, &pieces.layout));
     }
-    let mut scan =
-        Scan { schema: Schema { columns: Vec::new(), na: columns.markers.clone() }, rows, summary: Vec::new() };
+    let (forms, assumed) = columns.spelling();
+    let schema = Schema { columns: Vec::new(), na: columns.markers.clone() };
+    let mut scan = Scan { schema, rows, summary: Vec::new(), assumed, forms: Vec::new() };
     for &index in &columns.order {
         let name = &pieces.layout.names[index];
         let Some((mut tally, levels)) = summaries[index].take() else { continue };
-        let mut field = table::Field { name: name.clone(), kind: Kind::Text, levels: Default::default() };
+        let mut field = table::Field { name: name.clone(), kind: Kind::Text, levels: Default::default(), form: None };
         match columns.columns[index].want() {
-            Wanted::Kind(kind) => field.kind = kind,
+            Wanted::Form(form) => (field.kind, field.form) = (form.kind(), forms.get(name).copied()),
+            Wanted::Text => {}
             Wanted::Strings => match levels {
                 Some(levels) => {
                     tally.set_distinct(Some(levels.len()));
@@ -307,6 +298,7 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
         }
         scan.summary.push(tally.finish(name, field.kind));
         scan.schema.columns.push(field);
+        scan.forms.push(columns.columns[index].possible);
     }
     Ok(scan)
 }
@@ -363,14 +355,14 @@ fn push_field(line: &mut String, value: &str) {
 }
 
 fn read_plain(path: &Path, data: &[u8], options: &ReadOptions) -> Result<Table> {
-    let data = without_bom(path, data)?;
+    let data = without_bom(data);
     let layout = Layout::find(path, data, options, options.schema.as_ref())?;
     let body = &data[layout.body..];
     let locate = |fault: Box<Fault>| fault.locate(path, body, 1 + newlines(&data[..layout.body]));
     if let Some(schema) = &options.schema {
         let schema = wanted_schema(options, schema)?;
         let na = options.all_na(Some(&schema));
-        let plan = Plan::declared(path, &layout, &schema, Na::new(&na))?;
+        let plan = Plan::declared(path, &layout, &schema, options.missing(&na))?;
         let block = parse(body, &plan, options.chunk_bytes).map_err(locate)?;
         if block.rows == 0 {
             return Err(no_rows(path, &layout));
@@ -383,7 +375,8 @@ fn read_plain(path: &Path, data: &[u8], options: &ReadOptions) -> Result<Table> 
         return Err(no_rows(path, &layout));
     }
     let markers = part.inference.markers.clone();
-    Ok(Table::new(part.finish())?.with_na(markers))
+    let (forms, assumed) = part.inference.spelling();
+    Ok(Table::new(part.finish())?.with_na(markers).with_forms(forms, assumed))
 }
 
 /// Some records of a file on their way to columns. Kinds are found in all of them; where other parts of the same table allow fewer,
@@ -453,18 +446,18 @@ impl<'a> Part<'a> {
     }
 
     /// The kinds that the fields of each wanted column allow.
-    fn possible(&self) -> Vec<KindSet> {
+    fn possible(&self) -> Vec<FormSet> {
         self.inference.order.iter().map(|&index| self.inference.columns[index].possible).collect()
     }
 
     /// Parses again what no longer has the kind it was parsed as.
-    fn narrow(&mut self, possible: &[KindSet]) -> Result<()> {
+    fn narrow(&mut self, possible: &[FormSet]) -> Result<()> {
         let mut any = false;
         for (&index, &possible) in self.inference.order.iter().zip(possible) {
             let column = &mut self.inference.columns[index];
-            let before = column.possible.first();
+            let before = column.form();
             column.possible = column.possible.and(possible);
-            if column.declared.is_none() && column.possible.first() != before {
+            if column.form() != before {
                 (column.state, any) = (State::Parsing, true);
             }
         }
@@ -487,17 +480,8 @@ impl<'a> Part<'a> {
     }
 }
 
-const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
-
-fn without_bom<'a>(path: &Path, data: &'a [u8]) -> Result<&'a [u8]> {
-    if data.starts_with(&[0xff, 0xfe]) || data.starts_with(&[0xfe, 0xff]) {
-        return Err(Error::format(path, None, "the text is UTF-16").hint("save it as UTF-8"));
-    }
-    if data.starts_with(b"PK\x03\x04") {
-        let error = Error::format(path, None, "this is a zip archive or a spreadsheet, not CSV");
-        return Err(error.hint("save the sheet as CSV, or unpack the archive"));
-    }
-    Ok(data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data))
+fn without_bom(data: &[u8]) -> &[u8] {
+    data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data)
 }
 
 fn newlines(data: &[u8]) -> u64 {

@@ -1,18 +1,22 @@
 //! From a path to a table, whatever the format: whole, in pieces, or only looked through.
 
 pub mod csv;
+mod formats;
 pub mod idx;
+mod input;
 mod open;
 pub mod parquet;
 pub mod shares;
 
+use input::Input;
+pub use input::{Format, READABLE};
 pub(crate) use open::stream_all;
 pub use open::{Opened, Place, Sample, bytes_needed, files};
 
-use crate::table::{Kind, Schema, Summary, Table};
+use crate::table::{DateFormat, FormSet, Kind, Na, Schema, Summary, Table};
 use ermine_core::error::{Error, Result};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::Read,
     path::{Path, PathBuf},
 };
@@ -34,6 +38,25 @@ pub struct ReadOptions {
     pub schema: Option<Schema>,
     /// A file whose first column is put beside the others, as labels come with images.
     pub labels: Option<PathBuf>,
+    /// What kind of file it is.
+    pub format: Option<Format>,
+    /// The encoding of a text, by any of its names.
+    pub encoding: Option<String>,
+    /// The sheet of a workbook.
+    pub sheet: Option<String>,
+    /// Texts that are levels though they usually mean missing, such as None.
+    pub levels: Vec<String>,
+    /// Decimals come after a comma, or after a point.
+    pub decimal_comma: Option<bool>,
+    /// How dates are written, wherever they are, and in columns by name.
+    pub date_format: Option<DateFormat>,
+    pub date_formats: BTreeMap<String, DateFormat>,
+    /// The file can say that a value is missing: no text means it but the user's own.
+    pub typed: bool,
+    /// Columns of strings in a file that could have said number.
+    pub strings: BTreeSet<String>,
+    /// What was taken for granted so far.
+    pub assumed: Vec<String>,
     /// Bytes of a CSV file that a thread takes at a time, at most. The table does not depend on it.
     pub chunk_bytes: usize,
     /// Bytes that the text or the values of a file may take in memory. What turns out to be larger is refused while it is read,
@@ -51,6 +74,16 @@ impl Default for ReadOptions {
             columns: None,
             schema: None,
             labels: None,
+            format: None,
+            encoding: None,
+            sheet: None,
+            levels: Vec::new(),
+            decimal_comma: None,
+            date_format: None,
+            date_formats: BTreeMap::new(),
+            typed: false,
+            strings: BTreeSet::new(),
+            assumed: Vec::new(),
             chunk_bytes: 4 << 20,
             memory: u64::MAX,
         }
@@ -64,6 +97,27 @@ impl ReadOptions {
         all.extend(self.na.iter().filter(|marker| !all.contains(marker)).cloned().collect::<Vec<_>>());
         all
     }
+
+    /// Which fields are missing, with these markers.
+    pub(crate) fn missing(&self, markers: &[String]) -> Na {
+        Na::new(markers).except(&self.levels).typed(self.typed)
+    }
+
+    /// The forms that a column may have before any of its values is seen.
+    pub(crate) fn forms_of(&self, name: &str, delimiter: u8) -> FormSet {
+        let mut forms = if self.strings.contains(name) { FormSet::NOT_NUMBERS } else { FormSet::ALL };
+        if delimiter != b';' {
+            forms = forms.points_first();
+        }
+        if let Some(comma) = self.decimal_comma {
+            forms = forms.decimal(comma);
+        }
+        match (self.date_formats.get(name), self.date_format) {
+            (Some(format), _) => forms.dates(*format).of_dates(),
+            (None, Some(format)) => forms.dates(format),
+            (None, None) => forms,
+        }
+    }
 }
 
 /// What [`scan`] finds out about a file.
@@ -72,9 +126,13 @@ pub struct Scan {
     pub schema: Schema,
     pub rows: usize,
     pub summary: Vec<Summary>,
+    /// What was taken for granted.
+    pub assumed: Vec<String>,
+    /// The forms that the values of each column of a text agree with.
+    pub(crate) forms: Vec<FormSet>,
 }
 
-/// The file as a table; `-` is standard input. Parquet and IDX are known by their first bytes, anything else is CSV, plain or gzip.
+/// The file as a table; `-` is standard input. Formats are known by their first bytes, texts by their first lines.
 /// Works in the current rayon pool; the table is the same for any number of threads.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
     let path = path.as_ref();
@@ -107,17 +165,11 @@ fn read_one(path: &Path, options: &ReadOptions) -> Result<Table> {
         };
     }
     if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        let mut stream = std::io::stdin().lock().take(options.memory.saturating_add(1));
-        stream.read_to_end(&mut bytes).map_err(|error| Error::io("-", "read", &error))?;
-        if bytes.len() as u64 > options.memory {
-            return Err(too_large(path, bytes.len() as u64, options.memory)
-                .hint("write it to a file, which is read from disk in blocks"));
-        }
+        let bytes = Input::of(path, options.memory)?.whole()?;
         return if bytes.starts_with(PARQUET_MAGIC) {
             parquet::read_bytes(path, &bytes, options)
         } else {
-            csv::read_bytes(path, bytes, options)
+            csv::read_bytes(path, bytes.into(), options)
         };
     }
     if is_parquet(path)? { parquet::read(path, options) } else { csv::read(path, options) }
@@ -138,6 +190,15 @@ pub fn stream(
     } else {
         csv::stream(path, options, schema, chunk_bytes, each)
     }
+}
+
+/// The names of the columns of a file.
+pub fn names(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Vec<String>> {
+    let path = path.as_ref();
+    if idx::is_idx(path)? {
+        return Ok(read_one(path, options)?.names().to_vec());
+    }
+    if is_parquet(path)? { Ok(parquet::ParquetFile::open(path, options)?.names()) } else { csv::names(path, options) }
 }
 
 /// The schema that [`read`] would find, and a summary of every column, in bounded memory.

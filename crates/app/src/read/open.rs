@@ -4,7 +4,7 @@
 //! rows that depends on their numbers alone.
 
 use super::{ReadOptions, Scan, decoded_bytes, scan, shares, stream};
-use crate::table::{Column, Dictionary, Field, Kind, Schema, Summary, Table, Tally};
+use crate::table::{Column, Dictionary, Field, FormSet, Kind, Schema, Summary, Table, Tally};
 use ermine_core::{
     Ctx,
     ctx::{Progress, all_gather},
@@ -31,6 +31,8 @@ pub struct Opened {
     /// Each value of the target once, as far as there are not too many.
     pub target: Option<Column>,
     pub place: Place,
+    /// What was taken for granted when it was read.
+    pub assumed: Vec<String>,
 }
 
 /// Where the rows of this worker are.
@@ -105,14 +107,15 @@ impl Opened {
             all.join(numbers, sample, values)?;
         }
         let (sample, target) = all.finish();
-        Ok(Opened { schema: table.schema(), summary, rows, sample, target, place: Place::Memory(table) })
+        let assumed = table.assumed().to_vec();
+        Ok(Opened { schema: table.schema(), summary, rows, sample, target, place: Place::Memory(table), assumed })
     }
 
     /// Two passes: the columns first, what is in them second. Every worker looks through everything.
     fn on_disk(files: &[PathBuf], options: &ReadOptions, mut find: Finder, ctx: &Ctx) -> Result<Opened> {
         ctx.progress(Progress { what: "scanning", step: 0, of: None, value: None });
-        let mut look = || -> Result<(Schema, usize, Vec<Tally>)> {
-            let schema = common_schema(files, options)?;
+        let mut look = || -> Result<(Schema, Vec<String>, usize, Vec<Tally>)> {
+            let (schema, assumed) = common_schema(files, options)?;
             let mut tallies: Vec<Tally> = schema.columns.iter().map(|_| Tally::default()).collect();
             let mut rows = 0;
             stream_all(files, options, &schema, |chunk| {
@@ -123,15 +126,15 @@ impl Opened {
                 ctx.progress(Progress { what: "scanning", step: rows, of: None, value: None });
                 Ok(())
             })?;
-            Ok((schema, rows, tallies))
+            Ok((schema, assumed, rows, tallies))
         };
         let outcome = look();
-        all_gather(ctx.exchange(), outcome.as_ref().map(|(_, rows, _)| *rows).map_err(Error::clone))?;
-        let (schema, rows, tallies) = outcome?;
+        all_gather(ctx.exchange(), outcome.as_ref().map(|(_, _, rows, _)| *rows).map_err(Error::clone))?;
+        let (schema, assumed, rows, tallies) = outcome?;
         let named = tallies.into_iter().zip(&schema.columns);
         let summary = named.map(|(tally, field)| tally.finish(&field.name, field.kind)).collect();
         let (sample, target) = find.finish();
-        Ok(Opened { schema, summary, rows, sample, target, place: Place::Disk(files.to_vec()) })
+        Ok(Opened { schema, summary, rows, sample, target, place: Place::Disk(files.to_vec()), assumed })
     }
 }
 
@@ -148,7 +151,7 @@ pub(crate) fn stream_all(
 }
 
 /// The columns that a table in these files has: a kind that fits every file, levels in the order of their first appearance.
-fn common_schema(files: &[PathBuf], options: &ReadOptions) -> Result<Schema> {
+fn common_schema(files: &[PathBuf], options: &ReadOptions) -> Result<(Schema, Vec<String>)> {
     let mut options = options.clone();
     loop {
         let scans = files.iter().map(|file| scan(file, &options)).collect::<Result<Vec<Scan>>>()?;
@@ -160,6 +163,16 @@ fn common_schema(files: &[PathBuf], options: &ReadOptions) -> Result<Schema> {
         for field in &mut common.columns {
             let of_files: Vec<&Field> =
                 scans.iter().map(|scan| scan.schema.field(&field.name)).collect::<Result<_>>()?;
+            let strings = |kind: Kind| matches!(kind, Kind::Category | Kind::Text);
+            let forms = scans.iter().filter_map(|scan| {
+                let place = scan.schema.columns.iter().position(|other| other.name == field.name)?;
+                scan.forms.get(place).copied()
+            });
+            let common = forms.reduce(FormSet::and).and_then(FormSet::first);
+            if let (Some(form), false) = (common, of_files.iter().any(|field| strings(field.kind))) {
+                (field.kind, field.form) = (form.kind(), (!form.is_usual()).then_some(form));
+                continue;
+            }
             if of_files.iter().all(|other| other.kind == field.kind) {
                 let mut levels = Dictionary::default();
                 of_files.iter().flat_map(|field| field.levels.iter()).for_each(|level| {
@@ -174,7 +187,13 @@ fn common_schema(files: &[PathBuf], options: &ReadOptions) -> Result<Schema> {
             changed = true;
         }
         if !changed {
-            return Ok(common);
+            let mut assumed: Vec<String> = Vec::new();
+            for note in scans.into_iter().flat_map(|scan| scan.assumed) {
+                if !assumed.contains(&note) {
+                    assumed.push(note);
+                }
+            }
+            return Ok((common, assumed));
         }
     }
 }

@@ -195,10 +195,16 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
     if rows == 0 {
         return Err(source.problem("the file has no rows"));
     }
-    let mut scan =
-        Scan { schema: Schema { columns: Vec::new(), na: source.markers.clone() }, rows, summary: Vec::new() };
+    let mut scan = Scan {
+        schema: Schema { columns: Vec::new(), na: source.markers.clone() },
+        rows,
+        summary: Vec::new(),
+        assumed: Vec::new(),
+        forms: Vec::new(),
+    };
     for (wanted, mut state) in source.columns.iter().zip(states) {
-        let mut field = Field { name: wanted.name.clone(), kind: wanted.natural, levels: Default::default() };
+        let mut field =
+            Field { name: wanted.name.clone(), kind: wanted.natural, levels: Default::default(), form: None };
         if let Target::Kind(kind) = wanted.target {
             field.kind = kind;
         }

@@ -3,7 +3,8 @@
 //! *Who reads what.* The files stand one behind the other; each worker has an equal share of their bytes. Of a CSV file it reads the
 //! records that begin in its share: it scans its bytes as if they began outside quotes and as if they began inside, everyone's ends are
 //! put together in order, and then it is known which was true (as [`crate::read::csv`] does between threads). Of a Parquet file it reads the row
-//! groups that begin in its share. A gzip file cannot be cut: it is read whole by the worker in whose share it begins.
+//! groups that begin in its share. A file that is packed, encoded or rewritten cannot be cut: it is read whole by the worker in whose share it
+//! begins.
 //!
 //! *What is agreed.* Names come from the first file, and every other file must have the same. A column has the first kind that all its
 //! fields in all parts fit; levels have the order of their first appearance over all parts; whether strings are free text is decided
@@ -16,13 +17,14 @@ use super::{
     idx,
     parquet::ParquetFile,
 };
-use crate::table::{Category, Column, Dictionary, Kind, KindSet, MAX_LEVELS, MISSING, Summary, Table, Tally};
+use crate::table::{Category, Column, Dictionary, Form, FormSet, Kind, MAX_LEVELS, MISSING, Summary, Table, Tally};
 use ermine_core::{
     ctx::{Exchange, all_gather},
     error::{Error, Result},
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -41,9 +43,9 @@ pub struct Held {
 /// This worker's rows of the table in these files.
 pub fn read(files: &[PathBuf], options: &ReadOptions, exchange: &dyn Exchange) -> Result<Held> {
     let markers = options.all_na(None);
-    let (names, columns) = read_columns(files, options, exchange)?;
+    let (names, columns, (forms, assumed)) = read_columns(files, options, exchange)?;
     let rows = columns.first().map_or(0, Column::len);
-    let table = Table::new(names.into_iter().zip(columns).collect())?.with_na(markers);
+    let table = Table::new(names.into_iter().zip(columns).collect())?.with_na(markers).with_forms(forms, assumed);
     let counts = all_gather(exchange, Ok(rows))?;
     let (first, total) = (counts[..exchange.rank()].iter().sum(), counts.iter().sum());
     if total == 0 {
@@ -62,14 +64,18 @@ pub fn read(files: &[PathBuf], options: &ReadOptions, exchange: &dyn Exchange) -
     Ok(Held { table, first, total, summary })
 }
 
+/// How columns are spelt, and what was taken for granted.
+type Spelling = (BTreeMap<String, Form>, Vec<String>);
+
 fn read_columns(
     files: &[PathBuf],
     options: &ReadOptions,
     exchange: &dyn Exchange,
-) -> Result<(Vec<String>, Vec<Column>)> {
+) -> Result<(Vec<String>, Vec<Column>, Spelling)> {
     let survey = Survey::of(files, options, exchange)?;
     if let Format::Images = survey.format {
-        return images(files, options, exchange);
+        let (names, columns) = images(files, options, exchange)?;
+        return Ok((names, columns, Spelling::default()));
     }
     let shares = survey.shares(exchange);
     let open = || -> Result<Vec<(Open, Share)>> {
@@ -90,8 +96,9 @@ fn read_columns(
     all_gather(exchange, same)?;
 
     let mut parts: Vec<(usize, Vec<Column>)> = Vec::new();
+    let mut spelling = Spelling::default();
     match survey.format {
-        Format::Csv => parts = csv_parts(&opened, &head, &options, exchange)?,
+        Format::Csv => (parts, spelling) = csv_parts(&opened, &head, &options, exchange)?,
         _ => {
             let mut read = || -> Result<()> {
                 for share in &shares {
@@ -106,7 +113,7 @@ fn read_columns(
         }
     }
     let columns = agree(files, &head.wanted, &options, parts, exchange)?;
-    Ok((head.wanted, columns))
+    Ok((head.wanted, columns, spelling))
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -155,7 +162,7 @@ impl<'a> Survey<'a> {
                     let problem = format!("this is {found:?}, but {} is {format:?}", files[0].display());
                     return Err(Error::format(path, None, problem));
                 }
-                sizes.push((size, format == Format::Parquet || !CsvFile::is_packed(path)?));
+                sizes.push((size, format == Format::Parquet || CsvFile::can_be_cut(path, options)?));
             }
             Ok((sizes, format))
         };
@@ -254,7 +261,7 @@ fn csv_parts(
     head: &Head,
     options: &ReadOptions,
     exchange: &dyn Exchange,
-) -> Result<Vec<(usize, Vec<Column>)>> {
+) -> Result<(Vec<(usize, Vec<Column>)>, Spelling)> {
     let mut stretches: Vec<(usize, Stretch)> = Vec::new();
     let mut files: Vec<(usize, &CsvFile)> = Vec::new();
     for (file, share) in opened {
@@ -284,22 +291,25 @@ fn csv_parts(
     all_gather(exchange, parsed)?;
     // Kinds only ever become fewer, so this ends; nearly always at once.
     loop {
-        let mut mine = vec![KindSet::ALL; head.wanted.len()];
+        let mut mine = vec![FormSet::ALL; head.wanted.len()];
         for (_, part) in &parts {
             mine.iter_mut().zip(part.possible()).for_each(|(all, possible)| *all = all.and(possible));
         }
         let everyone = all_gather(exchange, Ok(mine))?;
-        let allowed: Vec<KindSet> = (0..head.wanted.len())
-            .map(|column| everyone.iter().fold(KindSet::ALL, |allowed, mine| allowed.and(mine[column])))
+        let allowed: Vec<FormSet> = (0..head.wanted.len())
+            .map(|column| everyone.iter().fold(FormSet::ALL, |allowed, mine| allowed.and(mine[column])))
             .collect();
-        let before: Vec<Vec<KindSet>> = parts.iter().map(|(_, part)| part.possible()).collect();
+        let before: Vec<Vec<FormSet>> = parts.iter().map(|(_, part)| part.possible()).collect();
         let narrowed = parts.iter_mut().try_for_each(|(_, part)| part.narrow(&allowed));
         let changed = parts.iter().zip(&before).any(|((_, part), before)| part.possible() != *before);
         if !all_gather(exchange, narrowed.map(|()| changed))?.contains(&true) {
             break;
         }
     }
-    Ok(parts.into_iter().map(|(index, part)| (index, part.finish())).collect())
+    // All parts agree by now; the first speaks.
+    let mine = parts.first().map(|(_, part)| part.spelling());
+    let spelling = all_gather(exchange, Ok(mine))?.into_iter().flatten().next().unwrap_or_default();
+    Ok((parts.into_iter().map(|(index, part)| (index, part.finish())).collect(), spelling))
 }
 
 /// One column of one part, as the others need to know it.

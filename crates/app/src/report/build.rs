@@ -1,7 +1,8 @@
 //! A run's outcome as a report, and the model with all it takes to use it.
 
-use super::{DataReport, Driver, FoldScores, Report, Scores};
+use super::{DataReport, FoldScores, Report, Scores, units};
 use crate::{
+    check::Profile,
     choose::Choice,
     explain::Insight,
     fit::Pipeline,
@@ -9,8 +10,9 @@ use crate::{
     plan::{Plan, Supervised},
     run::Job,
     store::{Fitted, Header},
+    table::{Schema, Summary},
 };
-use ermine::{Numbers, Result, Value};
+use ermine::{Result, Value};
 use std::collections::BTreeMap;
 
 /// Rows at each step of a run.
@@ -34,12 +36,13 @@ pub struct Outcome {
     pub insight: Insight,
     pub sizes: Sizes,
     pub fingerprint: u32,
+    pub profile: Option<Profile>,
     pub notes: Vec<String>,
 }
 
 impl Report {
     pub fn of(job: &Job, plan: Plan, choice: Choice, pipeline: Pipeline, outcome: Outcome) -> Result<(Fitted, Report)> {
-        let Outcome { tested, folds, clusters, insight, sizes, fingerprint, mut notes } = outcome;
+        let Outcome { tested, folds, clusters, insight, sizes, fingerprint, profile, mut notes } = outcome;
         let Choice { entry, estimator, reason, comparison, .. } = choice;
         // What is not finite is no score.
         let score = |name: &str, value: f64| (name.to_string(), Some(value).filter(|value| value.is_finite()));
@@ -59,6 +62,7 @@ impl Report {
         let header = Header {
             model: entry.name.into(),
             params: all.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
+            ranges: ranges(&plan.raw, &plan.summary),
             schema: plan.raw,
             made: plan.derived,
             target: plan.target.clone(),
@@ -67,6 +71,7 @@ impl Report {
             scores,
             version: env!("CARGO_PKG_VERSION").into(),
             fingerprint,
+            profile,
         };
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
@@ -79,6 +84,7 @@ impl Report {
         if let (Some(tested), Some(found)) = (&tested, &comparison) {
             notes.extend(judge::no_better_than_baseline(tested, found.metric));
         }
+        let (drivers, intercept) = units::weights(&fitted);
         let report = Report {
             data: DataReport {
                 path: match job.more.len() {
@@ -87,6 +93,7 @@ impl Report {
                 },
                 rows: sizes.total,
                 rows_used: sizes.used,
+                assumed: plan.assumed,
                 columns: plan.summary,
                 features: fitted.header.schema.columns.len(),
                 prepared: fitted.model.cols(),
@@ -112,7 +119,10 @@ impl Report {
             folds,
             comparison,
             insight,
-            drivers: drivers(&fitted),
+            preparation: units::preparation(&fitted),
+            drivers,
+            intercept,
+            components: units::components(&fitted),
             clusters,
             log,
             notes,
@@ -125,28 +135,16 @@ impl Report {
     }
 }
 
+/// Where the values of the columns lie that a model is fitted on.
+fn ranges(columns: &Schema, summary: &[Summary]) -> BTreeMap<String, (f64, f64)> {
+    let known = |summary: &&Summary| columns.columns.iter().any(|field| field.name == summary.name);
+    let range = |summary: &Summary| Some((summary.name.clone(), (summary.min?, summary.max?)));
+    summary.iter().filter(known).filter_map(range).collect()
+}
+
 fn first_few(list: &[String]) -> String {
     let some = list.iter().take(3).cloned().collect::<Vec<_>>().join("; ");
     if list.len() > 3 { format!("{some}; and {} more", list.len() - 3) } else { some }
-}
-
-/// The coefficients of a linear model, largest first.
-fn drivers(fitted: &Fitted) -> Vec<Driver> {
-    let attributes = fitted.model.attributes();
-    let Some((_, coef)) = attributes.iter().find(|(name, _)| *name == "coef_") else { return Vec::new() };
-    let (Numbers::Float(values), names) = (&coef.values, fitted.prepared_names()) else { return Vec::new() };
-    if names.is_empty() || values.len() % names.len() != 0 {
-        return Vec::new();
-    }
-    let mut drivers: Vec<Driver> = (0..names.len())
-        .map(|j| Driver {
-            name: names[j].clone(),
-            weights: values.chunks_exact(names.len()).map(|row| row[j]).collect(),
-        })
-        .collect();
-    let size = |driver: &Driver| driver.weights.iter().fold(0.0f64, |most, w| most.max(w.abs()));
-    drivers.sort_by(|a, b| size(b).total_cmp(&size(a)));
-    drivers
 }
 
 /// What the log says that a user should hear.

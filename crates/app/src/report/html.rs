@@ -9,8 +9,38 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 const CHARTS: &str = include_str!("../../assets/echarts.common.min.js");
-const STYLE: &str = include_str!("../../assets/report.css");
-const SCRIPT: &str = include_str!("../../assets/report.js");
+const STYLE: &str = include_str!("../../assets/ui/report.css");
+
+/// The modules of the page; each comes after those that it imports.
+const MODULES: &[&str] = &[
+    include_str!("../../assets/ui/dom.js"),
+    include_str!("../../assets/ui/format.js"),
+    include_str!("../../assets/ui/theme.js"),
+    include_str!("../../assets/ui/chart.js"),
+    include_str!("../../assets/ui/report/head.js"),
+    include_str!("../../assets/ui/report/warnings.js"),
+    include_str!("../../assets/ui/report/scores.js"),
+    include_str!("../../assets/ui/report/leaderboard.js"),
+    include_str!("../../assets/ui/report/confusion.js"),
+    include_str!("../../assets/ui/report/curves.js"),
+    include_str!("../../assets/ui/report/calibration.js"),
+    include_str!("../../assets/ui/report/residuals.js"),
+    include_str!("../../assets/ui/report/importance.js"),
+    include_str!("../../assets/ui/report/dependence.js"),
+    include_str!("../../assets/ui/report/learning.js"),
+    include_str!("../../assets/ui/report/model.js"),
+    include_str!("../../assets/ui/report/clusters.js"),
+    include_str!("../../assets/ui/report/columns.js"),
+    include_str!("../../assets/ui/report.js"),
+];
+
+/// One script of all modules: a file that works by itself has nowhere to import from. Each top-level name stands in one
+/// module only, and imports and exports have a line each (a test reads them).
+fn bundle() -> String {
+    let lines = MODULES.iter().flat_map(|module| module.lines()).filter(|line| !line.starts_with("import "));
+    let plain = lines.map(|line| line.strip_prefix("export ").unwrap_or(line));
+    format!("\n\"use strict\";\n(() => {{\n{}\n}})();\n", plain.collect::<Vec<_>>().join("\n"))
+}
 
 /// What a page with these scripts inside may do: run them and draw, nothing else. Charts set styles on what they draw.
 pub fn policy(scripts: &[&str]) -> String {
@@ -44,7 +74,7 @@ pub fn page(report: &Report, command: &[String]) -> String {
     }
     // Inside a script element only its end tag has a meaning.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
-    let script = format!("\n{SCRIPT}");
+    let script = bundle();
     let policy = policy(&[CHARTS, &script]);
     let title = escape(report.target.as_deref().unwrap_or(&report.model));
     format!(
@@ -75,6 +105,30 @@ fn shell(command: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn modules_can_be_joined() {
+        let mut defined: BTreeMap<&str, usize> = BTreeMap::new();
+        for (place, module) in super::MODULES.iter().enumerate() {
+            for line in module.lines() {
+                let plain = line.strip_prefix("export ").unwrap_or(line);
+                let name = ["function ", "const ", "let ", "class "].iter().find_map(|kind| plain.strip_prefix(kind));
+                if let Some(name) = name {
+                    let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+                    assert_eq!(defined.insert(&name[..end], place), None, "{} has two meanings", &name[..end]);
+                }
+                if let Some(import) = line.strip_prefix("import ") {
+                    let (names, _) = import.split_once(" from ").unwrap_or_else(|| panic!("not on one line: {line}"));
+                    for name in names.trim_matches(['{', '}', ' ']).split(", ") {
+                        assert!(defined.contains_key(name), "{name} is used before its module");
+                    }
+                }
+                assert!(!plain.starts_with("default ") && !plain.starts_with('{'), "{line}");
+            }
+        }
+    }
+
     #[test]
     fn hashes_are_those_of_the_standard() {
         for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {

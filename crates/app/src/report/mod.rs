@@ -2,8 +2,10 @@
 
 mod build;
 pub mod html;
+mod units;
 
 pub use build::{Outcome, Sizes};
+pub use units::{components, preparation, weights};
 
 use crate::{choose::Comparison, explain::Insight, plan::Dropped, table::Summary};
 use ermine::FitLog;
@@ -34,8 +36,14 @@ pub struct Report {
     /// How the models that were compared stand.
     pub comparison: Option<Comparison>,
     pub insight: Insight,
-    /// The largest weights of a linear model, or what else drives the prediction.
+    /// What was done to each column before the model saw it.
+    pub preparation: Vec<Prepared>,
+    /// The weights of a linear model in the units of the file, the most important first.
     pub drivers: Vec<Driver>,
+    /// One for each target or class, in the units of the file; empty if the model has none.
+    pub intercept: Vec<f64>,
+    /// Of a decomposition.
+    pub components: Vec<Component>,
     /// Rows in each cluster.
     pub clusters: Vec<usize>,
     pub log: FitLog,
@@ -61,6 +69,8 @@ pub struct DataReport {
     pub path: String,
     pub rows: usize,
     pub rows_used: usize,
+    /// What was taken for granted when the file was read.
+    pub assumed: Vec<String>,
     pub columns: Vec<Summary>,
     pub features: usize,
     /// Columns that the model sees after preparation.
@@ -87,4 +97,28 @@ pub struct Driver {
     pub name: String,
     /// One weight for each target or class.
     pub weights: Vec<f64>,
+    /// The same for columns of deviation 1, where the model sees such; empty if they are the same.
+    pub standardised: Vec<f64>,
+}
+
+/// What became of one column.
+#[derive(Clone, Debug, Serialize)]
+pub struct Prepared {
+    pub column: String,
+    pub what: String,
+    /// What stands for a missing value, unless the model takes it as it is.
+    pub filled: Option<String>,
+    /// The level that the others are compared with.
+    pub reference: Option<String>,
+    /// Columns that the model sees.
+    pub columns: usize,
+    pub scaled: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Component {
+    pub variance: f64,
+    pub share: f64,
+    /// Columns and their weights, the largest first.
+    pub loadings: Vec<(String, f64)>,
 }

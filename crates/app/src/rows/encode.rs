@@ -45,13 +45,17 @@ impl Frame {
         let mut x = Matrix::zeros(table.rows(), columns.len());
         // Blocks of rows, so that a line of the cache is filled by all columns before it leaves.
         const BLOCK: usize = 256;
-        if !columns.is_empty() {
-            x.values.par_chunks_mut(BLOCK * columns.len()).enumerate().for_each(|(block, out)| {
-                for (j, column) in columns.iter().enumerate() {
-                    let rows = out.chunks_exact_mut(columns.len()).map(|row| &mut row[j]);
-                    copy(column, block * BLOCK, rows);
-                }
-            });
+        let fill = |(block, out): (usize, &mut [f64])| {
+            for (j, column) in columns.iter().enumerate() {
+                let rows = out.chunks_exact_mut(columns.len()).map(|row| &mut row[j]);
+                copy(column, block * BLOCK, rows);
+            }
+        };
+        match (columns.len(), table.rows()) {
+            (0, _) | (_, 0) => {}
+            // A few rows, as in a server, should not pay for threads.
+            (_, rows) if rows <= BLOCK => fill((0, &mut x.values)),
+            _ => x.values.par_chunks_mut(BLOCK * columns.len()).enumerate().for_each(fill),
         }
         let unseen = columns.iter().zip(&schema.columns).filter_map(|(column, field)| match column {
             Column::Category(category) => Some((field.name.clone(), category.unseen())).filter(|(_, count)| *count > 0),

@@ -414,7 +414,8 @@ impl RowSet {
                 .fit(estimator, features, ctx);
         }
         let wants = Wants::from(&estimator.info());
-        let wants = Wants { scale: wants.scale && !self.one_unit, ..wants };
+        let reference_level = wants.reference_level || is_unpenalised(estimator);
+        let wants = Wants { scale: wants.scale && !self.one_unit, reference_level, ..wants };
         let recipe = self.with_source(|raw| Recipe::fit(raw, self.texts(), ctx, &wants));
         let recipe = recipe.map_err(|error| error.with_columns(&features.names()))?;
         // Many more columns than raw ones may need larger leaves.
@@ -577,6 +578,23 @@ impl RowSet {
             one_unit: self.one_unit,
             limits: self.limits.clone(),
         })
+    }
+}
+
+/// Without a penalty the columns of all levels and the intercept are not determined: one level has to be the reference.
+fn is_unpenalised(estimator: &dyn AnyEstimator) -> bool {
+    let values = estimator.values();
+    let is = |name: &str, wanted: f64| {
+        values.get(name).is_some_and(|value| value.to_string().parse::<f64>().is_ok_and(|value| value == wanted))
+    };
+    match estimator.name() {
+        "PoissonRegressor" | "GammaRegressor" | "TweedieRegressor" | "GeneralizedLinearRegressor" | "Ridge" => {
+            is("alpha", 0.0)
+        }
+        "LogisticRegression" => {
+            is("C", f64::INFINITY) || values.get("penalty").is_some_and(|value| value.to_string() == "none")
+        }
+        _ => false,
     }
 }
 

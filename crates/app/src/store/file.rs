@@ -15,7 +15,12 @@
 
 use super::{Body, Fitted, Header, writer::Output};
 use ermine::{Error, Result, core::error::Result as CoreResult};
-use std::{fs, path::Path};
+use sha2::{Digest, Sha256};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 pub(crate) const MAGIC: &[u8; 13] = b"ermine model\n";
 
@@ -51,6 +56,41 @@ pub fn save(fitted: &Fitted, to: &Output) -> Result<()> {
 pub fn load(path: &Path) -> Result<Fitted> {
     let bytes = fs::read(path).map_err(|error| Error::io(path, "read", &error))?;
     from_bytes(&bytes, path)
+}
+
+/// A model and what tells its file from every other: the first half of its SHA-256.
+pub fn load_versioned(path: &Path) -> Result<(Fitted, String)> {
+    let bytes = fs::read(path).map_err(|error| Error::io(path, "read", &error))?;
+    Ok((from_bytes(&bytes, path)?, version(&bytes)))
+}
+
+fn version(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What changes when a file is replaced or written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    modified: SystemTime,
+    length: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    pub fn of(path: &Path) -> Result<Stamp> {
+        let about = fs::metadata(path).map_err(|error| Error::io(path, "read", &error))?;
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(&about);
+        #[cfg(not(unix))]
+        let inode = 0;
+        let modified = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        Ok(Stamp { modified, length: about.len(), inode })
+    }
+
+    /// Written so recently that another write might leave the same stamp: file systems count time in steps.
+    pub fn is_recent(&self) -> bool {
+        self.modified.elapsed().is_ok_and(|age| age < Duration::from_secs(2))
+    }
 }
 
 pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Fitted> {

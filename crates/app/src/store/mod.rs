@@ -4,11 +4,12 @@ pub mod file;
 pub mod writer;
 
 use crate::{
+    check::Profile,
     fit::{Recipe, Stored, Texts},
     judge::{self, Predictions},
     plan::terms::{self, Term},
     rows::{Frame, Rows, feature_kinds},
-    table::{Kind, Schema, Table},
+    table::{Column, Form, Kind, Schema, Table},
 };
 use ermine::{AnyModel, Ctx, Data, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X, linear::Inference};
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,11 @@ pub struct Header {
     pub schema: Schema,
     /// Features made of those columns, where they are not used as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<DerivedColumns>,
     pub target: Option<TargetColumn>,
+    /// Smallest and largest value of each raw column of numbers or dates in the rows of the fit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ranges: BTreeMap<String, (f64, f64)>,
     pub seed: u64,
     /// Rows that the model was fitted on.
     pub rows: usize,
@@ -35,11 +39,14 @@ pub struct Header {
     pub version: String,
     /// CRC-32 of the raw numbers it was fitted on: whether a file is the one.
     pub fingerprint: u32,
+    /// What the features looked like; files of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
 }
 
 /// Features that are made of raw columns row by row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Made {
+pub struct DerivedColumns {
     pub terms: Vec<Term>,
     /// The features that come out.
     pub schema: Schema,
@@ -52,6 +59,9 @@ pub struct TargetColumn {
     pub kind: Kind,
     /// Names of the classes in the order of their codes; empty for a number.
     pub classes: Vec<String>,
+    /// How the file spells it, if not as usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
 }
 
 /// What only the program reads.
@@ -95,6 +105,10 @@ impl Fitted {
             return Err(Error::shape("model", format!("{cols} columns"), model.cols()));
         }
         check_target(entry.info.task, header.target.as_ref(), &model.outputs())?;
+        let features = header.made.as_ref().map_or(&header.schema, |made| &made.schema);
+        if header.profile.as_ref().is_some_and(|profile| !profile.check(features)) {
+            return Err(Error::Data("its profile is not that of its columns".into()));
+        }
         Ok(Fitted { header, preparation, model, log: body.log })
     }
 
@@ -185,6 +199,19 @@ impl Fitted {
             Some(made) => Frame::of(&terms::derive(&made.terms, table)?, &made.schema),
             None => Frame::of(table, &self.header.schema),
         }
+    }
+
+    /// Columns of a table with values outside the rows of the fit, and how many: there a prediction is an extrapolation.
+    pub fn outside(&self, table: &Table) -> Vec<(String, usize)> {
+        let count = |(name, (low, high)): (&String, &(f64, f64))| {
+            let (Column::Number(values) | Column::Date(values) | Column::DateTime(values)) = table.column(name).ok()?
+            else {
+                return None;
+            };
+            let count = values.iter().filter(|value| **value < *low || **value > *high).count();
+            (count > 0).then(|| (name.clone(), count))
+        };
+        self.header.ranges.iter().filter_map(count).collect()
     }
 
     pub fn has(&self, wanted: Output) -> bool {

@@ -24,6 +24,20 @@ pub enum Content {
     Model,
     Report,
     Checkpoint,
+    /// CSV with a header.
+    Predictions,
+    /// A model in another form; what stands there is not known.
+    Export,
+}
+
+/// Text with a line of names, and no page, model or checkpoint.
+fn is_table(head: &[u8]) -> bool {
+    let is_text = match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    };
+    let other = [super::file::MAGIC, crate::fit::checkpoint::MAGIC].iter().any(|magic| head.starts_with(magic));
+    is_text && !other && !head.starts_with(b"<") && head.contains(&b'\n')
 }
 
 impl Content {
@@ -32,6 +46,8 @@ impl Content {
             Content::Model => "a model file",
             Content::Report => "a report of Ermine",
             Content::Checkpoint => "a checkpoint",
+            Content::Predictions => "a table of text",
+            Content::Export => "empty",
         }
     }
 
@@ -43,6 +59,8 @@ impl Content {
                 Content::Model => head.starts_with(super::file::MAGIC),
                 Content::Report => head.starts_with(b"<!DOCTYPE html>") && holds(b"content=\"ermine "),
                 Content::Checkpoint => head.starts_with(crate::fit::checkpoint::MAGIC),
+                Content::Predictions => is_table(head),
+                Content::Export => false,
             }
     }
 }

@@ -1,8 +1,7 @@
 //! What a value means: missing, a number, a boolean, a date, a time or a string; and back to text.
 
-use super::{Kind, dictionary::hash};
+use super::dictionary::hash;
 use rustc_hash::FxHashSet;
-use serde::{Deserialize, Serialize};
 
 /// Which fields count as missing.
 #[derive(Debug, Clone, Default)]
@@ -10,13 +9,27 @@ pub(crate) struct Na {
     texts: Vec<Vec<u8>>,
     /// A marker that is a number is also meant when the file writes that number another way (-999 and -999.0).
     numbers: Vec<f64>,
+    /// Usual markers that are levels in this file.
+    levels: Vec<Vec<u8>>,
+    /// The file could have said that a value is missing, so no text means it.
+    typed: bool,
 }
 
 impl Na {
     pub(crate) fn new(markers: &[String]) -> Na {
         let texts: Vec<Vec<u8>> = markers.iter().map(|marker| marker.trim().as_bytes().to_vec()).collect();
         let numbers = texts.iter().filter_map(|text| number(text)).filter(|value| !value.is_nan()).collect();
-        Na { texts, numbers }
+        Na { texts, numbers, ..Na::default() }
+    }
+
+    /// These texts are levels, whatever they usually mean.
+    pub(crate) fn except(self, levels: &[String]) -> Na {
+        Na { levels: levels.iter().map(|level| level.trim().as_bytes().to_vec()).collect(), ..self }
+    }
+
+    /// Only an empty field is missing, and what the user says.
+    pub(crate) fn typed(self, typed: bool) -> Na {
+        Na { typed, ..self }
     }
 
     /// The user gave no markers, so nothing that is a number, a date or a boolean is missing.
@@ -28,7 +41,13 @@ impl Na {
     /// `field` without blanks around it.
     #[inline]
     pub(crate) fn is_missing(&self, field: &[u8]) -> bool {
-        (field.len() <= 4 && is_usual_marker(field)) || (!self.texts.is_empty() && self.is_marker(field))
+        (field.len() <= 4 && self.is_usual(field)) || (!self.texts.is_empty() && self.is_marker(field))
+    }
+
+    #[inline]
+    fn is_usual(&self, field: &[u8]) -> bool {
+        let usual = if self.typed { field.is_empty() } else { is_usual_marker(field) };
+        usual && (self.levels.is_empty() || !self.levels.iter().any(|level| level.eq_ignore_ascii_case(field)))
     }
 
     /// One of the user's own markers.
@@ -50,52 +69,6 @@ fn is_usual_marker(field: &[u8]) -> bool {
         3 => field.eq_ignore_ascii_case(b"nan") || field.eq_ignore_ascii_case(b"n/a"),
         4 => [b"null", b"none", b"#n/a", b"<na>"].iter().any(|marker| field.eq_ignore_ascii_case(*marker)),
         _ => false,
-    }
-}
-
-/// The kinds that all values seen so far could have. A column gets the first one, in this order, that all its values
-/// agree with; that does not depend on the order in which values are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KindSet(u8);
-
-impl KindSet {
-    pub(crate) const ALL: KindSet = KindSet(0b11111);
-    const NUMBER: u8 = 1;
-    const BOOLEAN: u8 = 2;
-    const DATE: u8 = 4;
-    const DATETIME: u8 = 8;
-    const STRING: u8 = 16;
-
-    /// Kinds of a field that is not missing.
-    pub(crate) fn of(field: &[u8]) -> KindSet {
-        let special = if number(field).is_some() {
-            KindSet::NUMBER
-        } else if boolean(field).is_some() {
-            KindSet::BOOLEAN
-        } else if date(field).is_some() {
-            KindSet::DATE | KindSet::DATETIME
-        } else if datetime(field).is_some() {
-            KindSet::DATETIME
-        } else {
-            0
-        };
-        KindSet(special | KindSet::STRING)
-    }
-
-    pub(crate) fn and(self, other: KindSet) -> KindSet {
-        KindSet(self.0 & other.0)
-    }
-
-    /// `None` is a string: category or text.
-    pub(crate) fn first(self) -> Option<Kind> {
-        [
-            (KindSet::NUMBER, Kind::Number),
-            (KindSet::BOOLEAN, Kind::Boolean),
-            (KindSet::DATE, Kind::Date),
-            (KindSet::DATETIME, Kind::DateTime),
-        ]
-        .into_iter()
-        .find_map(|(bit, kind)| (self.0 & bit != 0).then_some(kind))
     }
 }
 
@@ -232,7 +205,13 @@ pub(crate) fn date(field: &[u8]) -> Option<f64> {
     let year = 1000 * digit(0) + 100 * digit(1) + 10 * digit(2) + digit(3);
     let month = 10 * digit(5) + digit(6);
     let day = two_digits(field, 8)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    days_of(year, month, day)
+}
+
+/// Days since 1970-01-01, if there is such a day.
+#[inline]
+pub(super) fn days_of(year: u32, month: u32, day: u32) -> Option<f64> {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let length = match month {
         2 => 28 + u32::from(leap),
         4 | 6 | 9 | 11 => 30,

@@ -8,15 +8,18 @@
 //! same codes; a level it does not know becomes [`UNSEEN`], which is not the same as missing.
 
 mod dictionary;
+mod forms;
 mod meaning;
 mod summary;
 
+pub use forms::{DateFormat, Form};
 pub use meaning::{date_text, datetime_text, number_text};
 pub use summary::Summary;
 
 pub(crate) use dictionary::{Dictionary, Strings};
+pub(crate) use forms::FormSet;
 pub(crate) use meaning::{
-    KindSet, Na, TextEvidence, boolean, civil_from_days, date, datetime, declared_boolean, number, number_within, quote,
+    Na, TextEvidence, boolean, civil_from_days, date, datetime, declared_boolean, number, number_within, quote,
 };
 pub(crate) use summary::Tally;
 
@@ -24,7 +27,7 @@ use ermine_core::error::{Error, Result};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 /// The code of a category that is missing.
 pub const MISSING: u32 = u32::MAX;
@@ -70,8 +73,8 @@ impl Kind {
             Kind::Boolean => "true or false",
             Kind::Category => "a category",
             Kind::Text => "text",
-            Kind::Date => "a date like 2024-03-01",
-            Kind::DateTime => "a date and time like 2024-03-01T10:00:00",
+            Kind::Date => "a date",
+            Kind::DateTime => "a date and time",
         }
     }
 }
@@ -298,7 +301,7 @@ impl PartialEq for Column {
 }
 
 /// Named columns of equal length. Selecting columns shares them.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct Table {
     rows: usize,
     names: Vec<String>,
@@ -307,6 +310,18 @@ pub struct Table {
     columns: Vec<Arc<Column>>,
     /// The user's own missing markers, kept because they belong to the schema.
     na: Vec<String>,
+    /// How columns are spelt, where that needs a word.
+    forms: BTreeMap<String, Form>,
+    /// What was taken for granted when the file was read.
+    assumed: Vec<String>,
+}
+
+/// What was taken for granted makes no difference.
+impl PartialEq for Table {
+    fn eq(&self, other: &Table) -> bool {
+        let same = self.rows == other.rows && self.names == other.names && self.columns == other.columns;
+        same && self.na == other.na && self.forms == other.forms
+    }
 }
 
 impl Table {
@@ -325,6 +340,17 @@ impl Table {
     pub(crate) fn with_na(mut self, na: Vec<String>) -> Table {
         self.na = na;
         self
+    }
+
+    /// How its file spells the columns, and what was taken for granted.
+    pub(crate) fn with_forms(mut self, forms: BTreeMap<String, Form>, assumed: Vec<String>) -> Table {
+        (self.forms, self.assumed) = (forms, assumed);
+        self
+    }
+
+    /// What was taken for granted when the file was read.
+    pub fn assumed(&self) -> &[String] {
+        &self.assumed
     }
 
     pub fn push(&mut self, name: impl Into<String>, column: Column) -> Result<()> {
@@ -373,7 +399,7 @@ impl Table {
 
     /// These columns, in this order.
     pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<Table> {
-        let mut table = Table { rows: self.rows, na: self.na.clone(), ..Table::default() };
+        let mut table = Table { rows: self.rows, na: self.na.clone(), forms: self.forms.clone(), ..Table::default() };
         for name in names {
             let place = self.places.get(name.as_ref()).copied();
             let index = place.ok_or_else(|| unknown_column(&self.names, name.as_ref()))?;
@@ -393,6 +419,8 @@ impl Table {
             places: self.places.clone(),
             columns: self.columns.par_iter().map(|column| Arc::new(column.take(rows))).collect(),
             na: self.na.clone(),
+            forms: self.forms.clone(),
+            assumed: self.assumed.clone(),
         }
     }
 
@@ -413,6 +441,7 @@ impl Table {
             name: name.into(),
             kind: column.kind(),
             levels: if let Column::Category(category) = column { category.levels.clone() } else { Arc::default() },
+            form: self.forms.get(name).copied(),
         });
         Schema { columns: columns.collect(), na: self.na.clone() }
     }
@@ -464,6 +493,9 @@ pub struct Field {
     /// Of a category; the place of a level is its code.
     #[serde(with = "levels_as_list", default)]
     pub levels: Arc<[String]>,
+    /// How the file spells the values, if not as usual.
+    #[serde(default)]
+    pub form: Option<Form>,
 }
 
 mod levels_as_list {

@@ -164,6 +164,7 @@ impl CountModel {
 }
 
 impl Model for CountModel {
+    #[expect(clippy::misnamed_getters, reason = "the weights are stored with a row for each column of the data")]
     fn cols(&self) -> usize {
         self.weights.rows
     }

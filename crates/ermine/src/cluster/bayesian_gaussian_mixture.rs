@@ -20,7 +20,7 @@ use crate::{
     core::{
         Reduce, choice,
         linalg::Cholesky,
-        param::{Given, above, at_least, log},
+        param::{ArrayParam, above, at_least, log},
         params, reduce, simd,
         stats::CrossProducts,
     },
@@ -66,12 +66,12 @@ params! {
         /// Number of rows that the prior on the means counts as; 1 unless given.
         mean_precision_prior: Option<f64> = None, above(0.0);
         /// Prior mean, as an array; the mean of the rows unless given.
-        mean_prior: Given = Given;
+        mean_prior: ArrayParam = ArrayParam;
         /// Degrees of freedom of the prior on the covariances, above the number of columns - 1; the number of columns
         /// unless given.
         degrees_of_freedom_prior: Option<f64> = None, above(0.0);
         /// Prior covariance, as an array shaped by `covariance_type`; the covariance of the rows unless given.
-        covariance_prior: Given = Given;
+        covariance_prior: ArrayParam = ArrayParam;
     }
 }
 
@@ -242,7 +242,7 @@ impl Posterior {
     }
 
     /// Constants of the E step: `E[ln pi_k] + E[ln N(x; m_k, L_k^-1)]` at the mean.
-    fn constants(&self) -> Vec<f64> {
+    pub fn constants(&self) -> Vec<f64> {
         let p = self.mixture.p() as f64;
         let weights = self.log_weights();
         let one = |c: usize| {

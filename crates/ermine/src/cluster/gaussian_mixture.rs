@@ -15,7 +15,7 @@ use crate::{
         Batch, Reduce, choice,
         data::Dense,
         linalg::{self, Cholesky},
-        param::{Given, at_least, log},
+        param::{ArrayParam, at_least, log},
         params, reduce, rng, simd,
         stats::CrossProducts,
     },
@@ -69,11 +69,11 @@ params! {
         /// How the responsibilities are initialised.
         init_params: MixtureInit = MixtureInit::KMeans;
         /// Initial weights of the components, as an array.
-        weights_init: Given = Given;
+        weights_init: ArrayParam = ArrayParam;
         /// Initial means, as an array of components x columns.
-        means_init: Given = Given;
+        means_init: ArrayParam = ArrayParam;
         /// Initial inverse covariances, as an array shaped by `covariance_type`.
-        precisions_init: Given = Given;
+        precisions_init: ArrayParam = ArrayParam;
     }
 }
 
@@ -151,7 +151,7 @@ impl Mixture {
     }
 
     /// `ln pi_k - p/2 ln 2 pi - ln det S_k / 2`
-    pub(super) fn constants(&self) -> Vec<f64> {
+    pub fn constants(&self) -> Vec<f64> {
         let constant = 0.5 * self.p() as f64 * std::f64::consts::TAU.ln();
         let one = |c: usize| self.weights[c].ln() - constant + self.root_log_determinant(c);
         (0..self.weights.len()).map(one).collect()

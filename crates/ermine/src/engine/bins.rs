@@ -14,7 +14,7 @@ use crate::{
     },
     engine::{
         as_bytes,
-        columns::column,
+        columns::{column, frequent},
         tree::{kinds, level},
     },
 };
@@ -106,9 +106,11 @@ impl Map {
         let (mut sorted, missing) = match tally {
             Tally::Number { sample, missing } => (sample, missing),
             Tally::Category { counts, unknown } => {
-                let mut kept: Vec<usize> = (0..counts.len()).filter(|&level| counts[level] > 0).collect();
-                // Rare levels of a column with very many count as missing.
-                let missing = unknown > 0 || kept.len() > most;
+                // Rare levels count as missing, and so do those beyond the bins.
+                let frequent = frequent(&counts);
+                let mut kept: Vec<usize> = (0..counts.len()).filter(|&level| frequent(level)).collect();
+                let present = counts.iter().filter(|count| **count > 0).count();
+                let missing = unknown > 0 || kept.len() > most || kept.len() < present;
                 kept.sort_by(|&a, &b| counts[b].cmp(&counts[a]).then(a.cmp(&b)));
                 kept.truncate(most);
                 kept.sort_unstable();

@@ -6,7 +6,7 @@
 //! Hessians of more than 2^21 rows give up two bits with every doubling: 8 are left at 10^8 rows.
 //!
 //! The gain of a split is G_l^2/(H_l+L) + G_r^2/(H_r+L) - G^2/(H+L) (Friedman 2001; Chen and Guestrin 2016). Only the smaller child
-//! of a split is counted. Categories are ordered by gradient over Hessian. Monotone columns forbid splits that turn the wrong way and
+//! of a split is counted. Categories are ordered by gradient over Hessian; what so many levels gain by chance is taken off. Monotone columns forbid splits that turn the wrong way and
 //! bound the values below (LightGBM's and scikit-learn's basic method).
 //!
 //! Several workers grow one tree, each on its own rows (LightGBM's data-parallel learner, Ke et al. 2017). A worker searches the
@@ -17,7 +17,7 @@ use crate::{
     Ctx, Error, Feature, Result,
     core::{ctx::all_gather, rng, simd},
     engine::{
-        bins::{Bins, GROUP, MISSING, columns_of},
+        bins::{Bins, GROUP, MISSING, Map, columns_of},
         tree::{GrownNode, GrownTree, Split, Test},
     },
 };
@@ -124,6 +124,10 @@ struct Candidate {
     best: Option<Best>,
 }
 
+/// What a level of a category gains by chance: the mean square of the gradients over the mean Hessian.
+#[derive(Clone, Copy)]
+struct Chance(f64);
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Best {
     gain: f64,
@@ -168,7 +172,8 @@ impl Grower<'_> {
         };
         self.push(&mut draft, gradients, &root);
         let mut open = vec![root];
-        self.search(gradients, &mut open[..])?;
+        let chance = self.chance(gradients, rows, total)?;
+        self.search(gradients, chance, &mut open[..])?;
         while open.len() < self.options.max_leaves {
             let gain = |candidate: &Candidate| candidate.best.as_ref().map_or(0.0, |best| best.gain);
             let mut at = 0;
@@ -182,11 +187,24 @@ impl Grower<'_> {
             }
             let parent = open.swap_remove(at);
             let mut children = self.split(&mut draft, gradients, parent, rows, spare)?;
-            self.search(gradients, &mut children)?;
+            self.search(gradients, chance, &mut children)?;
             open.extend(children);
         }
         let leaves = open.into_iter().map(|leaf| Leaf { rows: leaf.rows, node: leaf.node }).collect();
         Ok((draft, leaves))
+    }
+
+    /// Squares of integers are summed, so the sum is the same however rows are shared out.
+    fn chance(&self, gradients: &Gradients, rows: &[u32], total: Cell) -> Result<Chance> {
+        let of_choice = |map: &Map| matches!(map.feature, Feature::Category { .. }) && map.bins > 2;
+        if !self.bins.maps.iter().any(of_choice) {
+            return Ok(Chance(0.0));
+        }
+        let square = |row: &u32| i128::from(gradients.cells[*row as usize][0]).pow(2);
+        let mine: i128 = self.ctx.install(|| rows.par_iter().map(square).sum());
+        let all: i128 = all_gather(self.ctx.exchange(), Ok(mine))?.into_iter().sum();
+        let hessian = gradients.open(total).h;
+        Ok(Chance(if hessian > 0.0 { all as f64 * gradients.g * gradients.g / hessian } else { 0.0 }))
     }
 
     fn push(&self, draft: &mut GrownTree, gradients: &Gradients, candidate: &Candidate) {
@@ -369,7 +387,7 @@ impl Grower<'_> {
     }
 
     /// The best split of each candidate that has a histogram. Of equal ones the first column's is taken.
-    fn search(&self, gradients: &Gradients, candidates: &mut [Candidate]) -> Result<()> {
+    fn search(&self, gradients: &Gradients, chance: Chance, candidates: &mut [Candidate]) -> Result<()> {
         let tasks: Vec<(usize, usize)> = (0..candidates.len())
             .filter(|&c| !candidates[c].histogram.is_empty() && candidates[c].total[1] != 0)
             .flat_map(|c| (0..self.bins.groups.len()).map(move |g| (c, g)))
@@ -382,8 +400,8 @@ impl Grower<'_> {
         let task = |&(c, g): &(usize, usize)| {
             let columns = self.group_of(g).filter(|feature| own.contains(feature));
             let allowed = columns.filter(|&feature| self.allowed(&candidates[c], feature));
-            let best =
-                allowed.fold(None, |best, feature| better(best, self.feature(gradients, &candidates[c], feature)));
+            let found = |feature| self.feature(gradients, chance, &candidates[c], feature);
+            let best = allowed.fold(None, |best, feature| better(best, found(feature)));
             (c, best)
         };
         let found: Vec<(usize, Option<Best>)> = self.ctx.install(|| tasks.par_iter().map(task).collect());
@@ -411,7 +429,7 @@ impl Grower<'_> {
         (0..self.bins.cols).filter(|&other| key(other) < own).count() < max_features
     }
 
-    fn feature(&self, gradients: &Gradients, candidate: &Candidate, feature: usize) -> Option<Best> {
+    fn feature(&self, gradients: &Gradients, chance: Chance, candidate: &Candidate, feature: usize) -> Option<Best> {
         let map = &self.bins.maps[feature];
         let cells = &candidate.histogram[feature * WIDTH..(feature + 1) * WIDTH];
         let missing = cells[MISSING as usize];
@@ -466,7 +484,14 @@ impl Grower<'_> {
                 }
             }
         }
-        let (gain, at, mut missing_left, sums, middle) = best?;
+        let (mut gain, at, mut missing_left, sums, middle) = best?;
+        if matches!(map.feature, Feature::Category { .. }) {
+            // Two levels leave no choice of an order.
+            gain -= chance.0 * order.len().saturating_sub(2) as f64;
+            if gain <= 1e-12 * parent_gain.abs() {
+                return None;
+            }
+        }
         if missing[1] == 0 {
             let left = gradients.open(sums).rows;
             missing_left = 2 * left > whole.rows;
@@ -481,8 +506,10 @@ impl Grower<'_> {
             Feature::Category { levels } => {
                 let mut set = vec![0u64; (levels as usize).div_ceil(64)];
                 let binned = order[..=at].iter().map(|&bin| map.levels[bin] as usize);
-                // A level without a bin was counted as missing.
-                for level in binned.chain(map.without_bin().filter(|_| missing_left)) {
+                // A level without a bin was counted as missing; one without a row here goes the same way.
+                let absent =
+                    (0..map.levels.len()).filter(|&bin| cells[bin][1] == 0).map(|bin| map.levels[bin] as usize);
+                for level in binned.chain(map.without_bin().chain(absent).filter(|_| missing_left)) {
                     set[level / 64] |= 1 << (level % 64);
                 }
                 Test::Among(set.into())

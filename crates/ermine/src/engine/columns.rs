@@ -18,6 +18,17 @@ use std::ops::Range;
 /// The code of a missing value.
 pub const MISSING: u32 = u32::MAX;
 
+/// From this many levels on, one of fewer rows than [`RARE`] says too little about itself: such levels count as missing, all together.
+const MANY_LEVELS: usize = 10;
+const RARE: u64 = 3;
+
+/// Levels that have a say of their own, by the rows of each.
+pub fn frequent(counts: &[u64]) -> impl Fn(usize) -> bool + '_ {
+    let present = counts.iter().filter(|count| **count > 0).count();
+    let least = if present > MANY_LEVELS { RARE } else { 1 };
+    move |level: usize| counts[level] >= least
+}
+
 /// Bytes on their way to a worker at a time, about. A unit test has more than one round.
 pub const AT_ONCE: usize = if cfg!(test) { 1 << 17 } else { 1 << 28 };
 
@@ -174,7 +185,11 @@ fn coded(column: &[f64], feature: Feature) -> Column {
         Feature::Number => number(column),
         Feature::Category { levels } => {
             let known = |value: f64| level(value).filter(|level| *level < levels as usize);
-            let codes = column.iter().map(|&v| known(v).map_or(MISSING, |v| v as u32)).collect();
+            let mut counts = vec![0; levels as usize];
+            column.iter().filter_map(|&value| known(value)).for_each(|level| counts[level] += 1);
+            let frequent = frequent(&counts);
+            let code = |level: usize| if frequent(level) { level as u32 } else { MISSING };
+            let codes = column.iter().map(|&value| known(value).map_or(MISSING, code)).collect();
             Column { feature, codes, values: vec![], ranks: vec![] }
         }
     }

@@ -6,7 +6,9 @@
 //!
 //! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split into two sets of levels:
 //! in the order of the mean target the best cut is the best of all subsets (Fisher 1958; Breiman et al. 1984), for more than two
-//! classes the order is tried for each class. Missing values are tried on both sides. The random choices at a node hang on its path from
+//! classes the order is tried for each class. Sorted means of many levels explain much by chance alone, so as much is taken off as they would
+//! where the target does not depend on them, like in an adjusted R2. Missing values are tried on both sides; levels that a node has no row of go
+//! where the missing go. The random choices at a node hang on its path from
 //! the root, so subtrees can grow in any order, on any thread and on any worker (`grow/on_workers.rs`).
 
 use crate::{
@@ -14,7 +16,7 @@ use crate::{
     core::rng,
     engine::{
         columns::{Column, Columns, MISSING},
-        order::{self, Marks, Order, sort},
+        order::{self, Marks, Order},
         tree::{GrownNode, GrownTree, Split, Test, contains},
     },
 };
@@ -22,7 +24,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BinaryHeap;
 
+mod node;
 mod on_workers;
+
+use node::Node;
 
 /// When to stop and what to try.
 #[derive(Clone, Debug)]
@@ -603,12 +608,15 @@ impl Grower<'_> {
             }
         }
         let node = Node { column, feature: j, low, high, limits: self.limits, tie };
-        let found = match (self.limits.random, column.feature) {
-            (true, _) => node.random(impurity, scratch, &mut Draws(seed)),
-            (false, Feature::Number) => node.best(impurity, scratch),
-            (false, Feature::Category { .. }) => node.best_subset(impurity, scratch),
-        };
-        (true, found)
+        match (self.limits.random, column.feature) {
+            (true, _) => (true, node.random(impurity, scratch, &mut Draws(seed))),
+            (false, Feature::Number) => (true, node.best(impurity, scratch)),
+            // A category that says no more than chance is as good as constant.
+            (false, Feature::Category { .. }) => {
+                let found = node.best_subset(impurity, scratch);
+                (found.is_some(), found)
+            }
+        }
     }
 }
 
@@ -642,352 +650,4 @@ fn partition(rows: &mut [u32], mut goes_left: impl FnMut(u32) -> bool, right: &m
     }
     rows[l..].copy_from_slice(&right[..r]);
     l
-}
-
-/// Whether the missing go left: both ways are tried where there are any.
-fn directions(missing: &[u32]) -> &'static [bool] {
-    if missing.is_empty() { &[false] } else { &[false, true] }
-}
-
-/// Where nothing was missing, what will be goes with the many.
-fn with_the_many(best: Option<Best>, missing: &[u32], n: usize) -> Option<Best> {
-    best.map(|best| if missing.is_empty() { Best { missing_left: 2 * best.taken > n, ..best } } else { best })
-}
-
-/// One column at one node.
-struct Node<'a> {
-    column: &'a Column,
-    feature: usize,
-    low: u32,
-    high: u32,
-    limits: &'a Limits,
-    tie: f64,
-}
-
-/// The best cut of a pass: the last code on the left and the first on the right, which is missing when only the missing are there.
-#[derive(Clone, Copy)]
-struct Best {
-    score: f64,
-    /// Rows on the left.
-    taken: usize,
-    last: u32,
-    next: u32,
-    missing_left: bool,
-}
-
-impl Node<'_> {
-    fn best<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch) -> Option<Candidate> {
-        let best = self.pass(impurity, scratch, self.low, self.high)?;
-        Some(self.at_most(best))
-    }
-
-    fn at_most(&self, best: Best) -> Candidate {
-        let cut = Cut::Between(best.last, best.next);
-        Candidate { score: best.score, feature: self.feature, cut, missing_left: best.missing_left }
-    }
-
-    /// The best cut of the codes in the scratch, which lie in low..=high or are missing.
-    fn pass<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch, low: u32, high: u32) -> Option<Best> {
-        let n = scratch.codes.len();
-        let range = (high - low) as usize + 1;
-        let width = impurity.bin_width();
-        if width > 0 && range.saturating_mul(width) <= 4 * n {
-            return self.by_bins(impurity, scratch, low, range, 0);
-        }
-        if width > 0 && self.limits.coarse && n > order::MOST {
-            let shift = usize::BITS - (range / COARSE).leading_zeros();
-            let best = self.by_bins(impurity, scratch, low, (range >> shift) + 1, shift)?;
-            return self.around(impurity, scratch, low, shift, best);
-        }
-        scratch.keys.clear();
-        for (i, &code) in scratch.codes.iter().enumerate() {
-            if code != MISSING {
-                scratch.keys.push(u64::from(code - low) << 32 | i as u64);
-            }
-        }
-        sort(&mut scratch.keys, &mut scratch.spare, range);
-        self.in_order(impurity, scratch, low)
-    }
-
-    /// The best cut where rows of equal code, or of codes that differ in their last `shift` bits only, move together.
-    fn by_bins<M: Impurity>(
-        &self,
-        impurity: &mut M,
-        scratch: &mut Scratch,
-        low: u32,
-        bins: usize,
-        shift: u32,
-    ) -> Option<Best> {
-        let n = scratch.codes.len();
-        let mut best = None;
-        scratch.counts.clear();
-        scratch.counts.resize(bins, 0);
-        impurity.clear_bins(bins);
-        for (i, &code) in scratch.codes.iter().enumerate() {
-            if code != MISSING {
-                let bin = ((code - low) >> shift) as usize;
-                scratch.counts[bin] += 1;
-                impurity.add_to_bin(bin, i);
-            }
-        }
-        for &missing_left in directions(&scratch.missing) {
-            impurity.start(&[]);
-            let mut taken = 0;
-            if missing_left {
-                scratch.missing.iter().for_each(|&i| impurity.take(i as usize));
-                taken = scratch.missing.len();
-            }
-            let mut last = MISSING;
-            for bin in 0..bins {
-                let count = scratch.counts[bin] as usize;
-                if count == 0 {
-                    continue;
-                }
-                if last != MISSING {
-                    self.consider(impurity, taken, n, last, low + ((bin as u32) << shift), missing_left, &mut best);
-                }
-                impurity.take_bin(bin);
-                taken += count;
-                last = low + ((bin as u32) << shift);
-            }
-            if taken < n {
-                self.consider(impurity, taken, n, last, MISSING, missing_left, &mut best);
-            }
-        }
-        with_the_many(best, &scratch.missing, n)
-    }
-
-    /// The best cut inside the two bins beside a cut between bins.
-    fn around<M: Impurity>(
-        &self,
-        impurity: &mut M,
-        scratch: &mut Scratch,
-        low: u32,
-        shift: u32,
-        cut: Best,
-    ) -> Option<Best> {
-        let (n, left) = (scratch.codes.len(), (cut.last - low) >> shift);
-        let right = if cut.next == MISSING { left } else { (cut.next - low) >> shift };
-        scratch.keys.clear();
-        for (i, &code) in scratch.codes.iter().enumerate() {
-            if code != MISSING && ((code - low) >> shift == left || (code - low) >> shift == right) {
-                scratch.keys.push(u64::from(code - low) << 32 | i as u64);
-            }
-        }
-        scratch.keys.sort_unstable();
-        impurity.start(&[]);
-        let mut taken = 0;
-        if cut.missing_left {
-            scratch.missing.iter().for_each(|&i| impurity.take(i as usize));
-            taken = scratch.missing.len();
-        }
-        for bin in (0..left as usize).filter(|&bin| scratch.counts[bin] > 0) {
-            impurity.take_bin(bin);
-            taken += scratch.counts[bin] as usize;
-        }
-        let mut best = None;
-        let last = self.code_by_code(impurity, &scratch.keys, n, taken, low, cut.missing_left, &mut best);
-        if cut.next == MISSING {
-            self.consider(impurity, taken + scratch.keys.len(), n, last, MISSING, cut.missing_left, &mut best);
-        }
-        with_the_many(best, &scratch.missing, n)
-    }
-
-    /// The best cut where the keys, `code - low` and place, are in order.
-    fn in_order<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch, low: u32) -> Option<Best> {
-        let n = scratch.keys.len() + scratch.missing.len();
-        let mut best = None;
-        for &missing_left in directions(&scratch.missing) {
-            scratch.sequence.clear();
-            let known = scratch.keys.iter().map(|&key| key as u32);
-            if missing_left {
-                scratch.sequence.extend(scratch.missing.iter().copied().chain(known));
-            } else {
-                scratch.sequence.extend(known.chain(scratch.missing.iter().copied()));
-            }
-            let mut taken = if missing_left { scratch.missing.len() } else { 0 };
-            let together = n >= TOGETHER && self.limits.min_weight_leaf == 0.0;
-            if together && impurity.scores(&scratch.sequence, &mut scratch.scores) {
-                let mut last = (scratch.keys[0] >> 32) as u32;
-                let mut offer = |taken: usize, next: u32, last: u32| {
-                    let score = scratch.scores[taken - 1];
-                    if self.counts(taken, n, score, &best) {
-                        best = Some(Best { score, taken, last, next, missing_left });
-                    }
-                };
-                for &key in &scratch.keys {
-                    let code = (key >> 32) as u32;
-                    if code != last {
-                        offer(taken, code + low, last + low);
-                        last = code;
-                    }
-                    taken += 1;
-                }
-                if taken < n {
-                    offer(taken, MISSING, last + low);
-                }
-                continue;
-            }
-            impurity.start(&scratch.sequence);
-            scratch.sequence[..taken].iter().for_each(|&i| impurity.take(i as usize));
-            let last = self.code_by_code(impurity, &scratch.keys, n, taken, low, missing_left, &mut best);
-            if !missing_left && !scratch.missing.is_empty() {
-                self.consider(impurity, scratch.keys.len(), n, last, MISSING, missing_left, &mut best);
-            }
-        }
-        with_the_many(best, &scratch.missing, n)
-    }
-
-    /// Moves rows to the left code by code, where `taken` are there already, and judges every cut between two codes. Returns the last.
-    fn code_by_code<M: Impurity>(
-        &self,
-        impurity: &mut M,
-        keys: &[u64],
-        n: usize,
-        mut taken: usize,
-        low: u32,
-        missing_left: bool,
-        best: &mut Option<Best>,
-    ) -> u32 {
-        let mut last = (keys[0] >> 32) as u32;
-        for &key in keys {
-            let code = (key >> 32) as u32;
-            if code != last {
-                self.consider(impurity, taken, n, last + low, code + low, missing_left, best);
-                last = code;
-            }
-            impurity.take(key as u32 as usize);
-            taken += 1;
-        }
-        last + low
-    }
-
-    /// Whether a cut with `taken` rows on the left is allowed and better than the best.
-    #[inline]
-    fn counts(&self, taken: usize, n: usize, score: f64, best: &Option<Best>) -> bool {
-        let least = self.limits.min_rows_leaf;
-        best.as_ref().is_none_or(|best| score > best.score + self.tie)
-            && score.is_finite()
-            && taken >= least
-            && n - taken >= least
-    }
-
-    #[inline]
-    fn consider<M: Impurity>(
-        &self,
-        impurity: &M,
-        taken: usize,
-        n: usize,
-        last: u32,
-        next: u32,
-        missing_left: bool,
-        best: &mut Option<Best>,
-    ) {
-        let score = impurity.score();
-        if self.counts(taken, n, score, best) {
-            let (left, right) = impurity.sides();
-            if left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf {
-                *best = Some(Best { score, taken, last, next, missing_left });
-            }
-        }
-    }
-
-    fn best_subset<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch) -> Option<Candidate> {
-        let levels = scratch.codes.clone();
-        let range = (self.high - self.low) as usize + 1;
-        let mut found: Option<Candidate> = None;
-        for order in 0..impurity.orders() {
-            let mut sums = vec![(0.0, 0.0, false); range];
-            for (i, &level) in levels.iter().enumerate().filter(|(_, level)| **level != MISSING) {
-                let (weight, value) = impurity.order_by(i, order);
-                let sum = &mut sums[(level - self.low) as usize];
-                *sum = (sum.0 + weight, sum.1 + value, true);
-            }
-            let mut by_mean: Vec<usize> = (0..range).filter(|&level| sums[level].2).collect();
-            let mean = |level: usize| if sums[level].0 > 0.0 { sums[level].1 / sums[level].0 } else { 0.0 };
-            by_mean.sort_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(a.cmp(&b)));
-            let mut place = vec![MISSING; range];
-            by_mean.iter().enumerate().for_each(|(at, &level)| place[level] = at as u32);
-            for (code, &level) in scratch.codes.iter_mut().zip(&levels) {
-                *code = if level == MISSING { MISSING } else { place[(level - self.low) as usize] };
-            }
-            let Some(best) = self.pass(impurity, scratch, 0, by_mean.len() as u32 - 1) else { continue };
-            if found.as_ref().is_none_or(|found| best.score > found.score + self.tie) {
-                let left = by_mean[..=best.last as usize].iter().map(|&level| level + self.low as usize);
-                found = Some(self.among(left, best.score, best.missing_left));
-            }
-        }
-        found
-    }
-
-    fn among(&self, left: impl Iterator<Item = usize>, score: f64, missing_left: bool) -> Candidate {
-        let Feature::Category { levels } = self.column.feature else { unreachable!("a category has levels") };
-        let mut set = vec![0u64; (levels as usize).div_ceil(64)];
-        left.for_each(|level| set[level / 64] |= 1 << (level % 64));
-        Candidate { score, feature: self.feature, cut: Cut::Among(set.into()), missing_left }
-    }
-
-    /// A random cut between the smallest and the largest value of the node, or a random set of its levels.
-    fn random<M: Impurity>(&self, impurity: &mut M, scratch: &mut Scratch, draws: &mut Draws) -> Option<Candidate> {
-        let n = scratch.codes.len();
-        let mut found = match self.column.feature {
-            Feature::Number => {
-                let values = &self.column.values;
-                let (low, high) = (self.column.place(self.low), self.column.place(self.high));
-                let (first, last) = (values[low], values[high]);
-                let drawn = first + draws.uniform() * (last - first);
-                let threshold = if drawn >= last || !drawn.is_finite() { first } else { drawn };
-                let known = &values[low..=high];
-                let (cut, threshold) = match self.low == self.high {
-                    // Only known and missing differ.
-                    true => (self.high, f64::INFINITY),
-                    false => {
-                        let left = known.partition_point(|value| *value <= threshold);
-                        (self.column.code(low + left - 1), threshold)
-                    }
-                };
-                Candidate { score: 0.0, feature: self.feature, cut: Cut::At(cut, threshold), missing_left: false }
-            }
-            Feature::Category { levels } => {
-                let mut present = vec![false; levels as usize];
-                scratch.codes.iter().filter(|code| **code != MISSING).for_each(|&code| present[code as usize] = true);
-                let present: Vec<usize> = (0..levels as usize).filter(|&level| present[level]).collect();
-                // One level surely left, one surely right, the others by the toss of a coin.
-                let (a, b) = (draws.below(present.len()), draws.below(present.len().max(2) - 1));
-                let b = if b >= a { b + 1 } else { b };
-                let left = present.iter().enumerate().filter(|&(at, _)| at == a || (at != b && draws.next() & 1 == 1));
-                let left: Vec<usize> = left.map(|(_, &level)| level).collect();
-                self.among(left.into_iter(), 0.0, false)
-            }
-        };
-        let missing = scratch.missing.len();
-        let here = match &found.cut {
-            // Missing is the largest code of all.
-            Cut::Between(last, _) | Cut::At(last, _) => scratch.codes.iter().filter(|&code| code <= last).count(),
-            Cut::Among(_) => scratch.codes.iter().filter(|&&code| code != MISSING && found.goes_left(code)).count(),
-        };
-        found.missing_left = match missing {
-            0 => 2 * here > n,
-            _ => self.low != self.high && draws.next() & 1 == 1,
-        };
-        let taken = here + if found.missing_left { missing } else { 0 };
-        let least = self.limits.min_rows_leaf.max(1);
-        if taken < least || n - taken < least {
-            return None;
-        }
-        // Rows that go left, then the others, each in their order.
-        scratch.sequence.resize(n, 0);
-        let (mut left, mut right) = (0, taken);
-        for (i, &code) in scratch.codes.iter().enumerate() {
-            let place = if found.goes_left(code) { &mut left } else { &mut right };
-            scratch.sequence[*place] = i as u32;
-            *place += 1;
-        }
-        impurity.start(&scratch.sequence);
-        scratch.sequence[..taken].iter().for_each(|&i| impurity.take(i as usize));
-        let (left, right) = impurity.sides();
-        found.score = impurity.score();
-        let allowed = left >= self.limits.min_weight_leaf && right >= self.limits.min_weight_leaf;
-        (allowed && found.score.is_finite()).then_some(found)
-    }
 }

@@ -208,7 +208,7 @@ fn descent(gradient: &[f64], steps: &VecDeque<Step>, metric: &[f64]) -> Vec<f64>
     q
 }
 
-struct Found {
+struct LinePoint {
     length: f64,
     w: Vec<f64>,
     value: f64,
@@ -216,16 +216,22 @@ struct Found {
 }
 
 /// A point along the direction with enough decrease and a flat enough slope; `None` when rounding allows none.
-fn search(objective: &dyn Objective, w: &[f64], value: f64, slope: f64, direction: &[f64]) -> Result<Option<Found>> {
+fn search(
+    objective: &dyn Objective,
+    w: &[f64],
+    value: f64,
+    slope: f64,
+    direction: &[f64],
+) -> Result<Option<LinePoint>> {
     const DECREASE: f64 = 1e-4;
     const FLATTER: f64 = 0.9;
     let noise = value.abs() * 4.0 * f64::EPSILON;
-    let at = |length: f64| -> Result<(Found, f64)> {
+    let at = |length: f64| -> Result<(LinePoint, f64)> {
         let moved: Vec<f64> = w.iter().zip(direction).map(|(w, d)| w + length * d).collect();
         let mut gradient = vec![0.0; w.len()];
         let value = objective.evaluate(&moved, &mut gradient)?;
         let slope = dot(&gradient, direction);
-        Ok((Found { length, w: moved, value, gradient }, slope))
+        Ok((LinePoint { length, w: moved, value, gradient }, slope))
     };
     // (length, value, slope) at the two ends of the bracket; the upper end is open at first.
     let mut low = (0.0, value, slope);

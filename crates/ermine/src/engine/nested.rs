@@ -72,13 +72,14 @@ impl Member {
     }
 }
 
-/// What a model takes that hands its rows to these: missing values and categories if all of them do.
+/// What a model takes that hands its rows to these: missing values and categories if all of them do, scaled columns if one wants them.
 pub fn taken(info: Info, specs: &[Spec]) -> Info {
     // What cannot be made is refused by the fit.
     let members = specs.iter().filter_map(|spec| Some(make(spec).ok()?.info()));
     members.fold(info, |info, member| Info {
         missing: info.missing && member.missing,
         categories: info.categories && member.categories,
+        scale: info.scale || member.scale,
         ..info
     })
 }

@@ -9,14 +9,15 @@
 //!
 //! Method: decomposition in two levels. Outside, a working set of the worst violators and of what was free before is solved on
 //! its own square of K, then the gradient f = Kb moves by one product with the rows that changed (ThunderSVM, Wen et al. 2018).
-//! Inside, sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005). Stops when no pair
+//! Inside, sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005); where that takes very
+//! many steps, as with a large C on few columns, the free variables also move together to their common minimum. Stops when no pair
 //! violates the optimality conditions by more than the tolerance, as LIBSVM does, and the duality gap is within that share of the objective. Cost: one kernel row for each change of a
 //! variable that the cache does not hold, and O(working set) a step.
 
 use super::gram::Gram;
 use crate::{
-    Bound, Ctx, Halt, Result,
-    core::{ctx::Progress, simd::vectorised},
+    Bound, Ctx, Halt, Matrix, Result,
+    core::{ctx::Progress, linalg::Cholesky, simd::vectorised},
 };
 
 pub struct Problem {
@@ -58,6 +59,9 @@ impl Solution {
 /// Most variables that are solved together. A small share of all, since their square of K is computed besides the rows that change.
 const WORKING_SET: usize = 1024;
 
+/// Most free variables that move together, which takes a factorisation.
+const TOGETHER: usize = 512;
+
 /// Curvature of a pair that K says is flat or, rounding or an indefinite kernel, less.
 const FLAT: f64 = 1e-12;
 
@@ -89,9 +93,10 @@ pub fn solve(
         for v in 0..n {
             h[v] = f[rows[v] as usize] + c[v];
         }
-        ends = (0..groups).map(|g| Ends::of(g as u8, &h, &b, &lo, &hi, &group)).collect::<Vec<_>>();
+        let now = State { h: &h, b: &b, lo: &lo, hi: &hi, group: &group };
+        ends = (0..groups).map(|g| Ends::of(g as u8, now)).collect::<Vec<_>>();
         for (g, end) in ends.iter().enumerate() {
-            level[g] = end.level(g as u8, &h, &b, &lo, &hi, &group);
+            level[g] = end.level(g as u8, now);
         }
         let violation = ends.iter().map(Ends::violation).fold(f64::NEG_INFINITY, f64::max);
         let value = 0.5 * (0..n).map(|v| b[v] * (h[v] + c[v])).sum::<f64>();
@@ -119,9 +124,9 @@ pub fn solve(
             halt = Halt::Rounding;
             break;
         }
-        let set = working_set(&h, &b, &lo, &hi, &group, &ends, &previous, size);
+        let set = working_set(now, &ends, &previous, size);
         let members: Vec<usize> = set.iter().map(|&v| rows[v] as usize).collect();
-        let mut inner = Inner::new(gram, ctx, &set, &members, &h, &b, &lo, &hi, &group, groups);
+        let mut inner = Inner::new(gram, ctx, &set, &members, now, groups);
         let local = (0.1 * violation).max(0.5 * tolerance);
         let local = match violation {
             // Within the tolerance, but not the gap.
@@ -162,6 +167,16 @@ fn merged(rows: &[u32], steps: impl Iterator<Item = f64>) -> Vec<(usize, f64)> {
     pairs
 }
 
+/// Where the variables are: their gradients, values, boxes and groups.
+#[derive(Clone, Copy)]
+struct State<'a> {
+    h: &'a [f64],
+    b: &'a [f64],
+    lo: &'a [f64],
+    hi: &'a [f64],
+    group: &'a [u8],
+}
+
 /// The extreme gradients of a group: `up` among variables that can rise, `down` among those that can fall.
 struct Ends {
     up: f64,
@@ -169,7 +184,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn of(g: u8, h: &[f64], b: &[f64], lo: &[f64], hi: &[f64], group: &[u8]) -> Ends {
+    fn of(g: u8, State { h, b, lo, hi, group }: State) -> Ends {
         let (mut up, mut down) = (f64::INFINITY, f64::NEG_INFINITY);
         for v in 0..h.len() {
             if group[v] != g {
@@ -189,7 +204,7 @@ impl Ends {
         self.down - self.up
     }
 
-    fn level(&self, g: u8, h: &[f64], b: &[f64], lo: &[f64], hi: &[f64], group: &[u8]) -> f64 {
+    fn level(&self, g: u8, State { h, b, lo, hi, group }: State) -> f64 {
         let (mut sum, mut count) = (0.0, 0);
         for v in 0..h.len() {
             if group[v] == g && b[v] > lo[v] && b[v] < hi[v] {
@@ -209,16 +224,8 @@ impl Ends {
 
 /// Half the set are the worst violators on either side, the rest what was free in the set before: those are the variables
 /// whose values are still being found.
-fn working_set(
-    h: &[f64],
-    b: &[f64],
-    lo: &[f64],
-    hi: &[f64],
-    group: &[u8],
-    ends: &[Ends],
-    previous: &[usize],
-    size: usize,
-) -> Vec<usize> {
+fn working_set(state: State, ends: &[Ends], previous: &[usize], size: usize) -> Vec<usize> {
+    let State { h, b, lo, hi, group } = state;
     let n = h.len();
     let mut taken = vec![false; n];
     let mut set = Vec::with_capacity(size);
@@ -291,18 +298,7 @@ struct Inner {
 const LANES: usize = 8;
 
 impl Inner {
-    fn new(
-        gram: &Gram,
-        ctx: &Ctx,
-        set: &[usize],
-        rows: &[usize],
-        h: &[f64],
-        b: &[f64],
-        lo: &[f64],
-        hi: &[f64],
-        group: &[u8],
-        groups: usize,
-    ) -> Inner {
+    fn new(gram: &Gram, ctx: &Ctx, set: &[usize], rows: &[usize], state: State, groups: usize) -> Inner {
         // Padded to whole vectors with variables that can neither rise nor fall.
         let (m, padded) = (set.len(), set.len().next_multiple_of(LANES));
         let square = gram.square(ctx, rows);
@@ -317,15 +313,15 @@ impl Inner {
         };
         let mut diagonal: Vec<f64> = rows.iter().map(|&row| gram.diagonal[row]).collect();
         diagonal.resize(padded, 0.0);
-        let mut group: Vec<u8> = set.iter().map(|&v| group[v]).collect();
+        let mut group: Vec<u8> = set.iter().map(|&v| state.group[v]).collect();
         group.resize(padded, u8::MAX);
         let mut inner = Inner {
             k,
             diagonal,
-            h: take(h),
-            b: take(b),
-            lo: take(lo),
-            hi: take(hi),
+            h: take(state.h),
+            b: take(state.b),
+            lo: take(state.lo),
+            hi: take(state.hi),
             can_rise: vec![vec![f64::INFINITY; padded]; groups],
             can_fall: vec![vec![f64::INFINITY; padded]; groups],
             group,
@@ -340,18 +336,131 @@ impl Inner {
         self.can_fall[g][v] = if self.b[v] > self.lo[v] { 0.0 } else { f64::INFINITY };
     }
 
-    /// Steps until no pair violates by more than `tolerance`; returns how many.
+    /// Steps until no pair violates by more than `tolerance`; returns how many. Where pairs take very many, the free variables move
+    /// together now and then.
     fn run(&mut self, tolerance: f64, max_steps: usize) -> usize {
-        vectorised(
-            #[inline(always)]
-            || {
-                for step in 0..max_steps {
-                    let Some((i, j)) = self.pair(tolerance) else { return step };
-                    self.step(i, j);
+        let patience = 500 + 20 * self.h.len();
+        let mut done = 0;
+        while done < max_steps {
+            let most = patience.min(max_steps - done);
+            let taken = vectorised(
+                #[inline(always)]
+                || {
+                    for step in 0..most {
+                        let Some((i, j)) = self.pair(tolerance) else { return step };
+                        self.step(i, j);
+                    }
+                    most
+                },
+            );
+            done += taken;
+            if taken < most {
+                break;
+            }
+            self.move_free();
+        }
+        done
+    }
+
+    /// To the minimum over the free variables, or until no more of them are free: variables that meet an end stay there.
+    fn move_free(&mut self) {
+        let padded = self.h.len();
+        loop {
+            let free: Vec<usize> = (0..padded).filter(|&v| self.b[v] > self.lo[v] && self.b[v] < self.hi[v]).collect();
+            if free.len() < 2 || free.len() > TOGETHER {
+                return;
+            }
+            let Some(direction) = self.free_direction(&free) else { return };
+            let mut change = vec![0.0; padded];
+            for (&v, &d) in free.iter().zip(&direction) {
+                let row = &self.k[v * padded..(v + 1) * padded];
+                change.iter_mut().zip(row).for_each(|(c, k)| *c += d * k);
+            }
+            let slope: f64 = free.iter().zip(&direction).map(|(&v, d)| self.h[v] * d).sum();
+            let bend: f64 = free.iter().zip(&direction).map(|(&v, d)| change[v] * d).sum();
+            if !(slope < 0.0) || !bend.is_finite() {
+                return;
+            }
+            // How far to the first end, and whose it is.
+            let room =
+                |v: usize, d: f64| if d > 0.0 { (self.hi[v] - self.b[v]) / d } else { (self.lo[v] - self.b[v]) / d };
+            let (mut length, mut first) = (if bend > 0.0 { -slope / bend } else { f64::INFINITY }, None);
+            for (&v, &d) in free.iter().zip(&direction).filter(|(_, d)| **d != 0.0) {
+                if room(v, d) < length {
+                    (length, first) = (room(v, d), Some(v));
                 }
-                max_steps
-            },
-        )
+            }
+            if !length.is_finite() {
+                return;
+            }
+            for (&v, &d) in free.iter().zip(&direction) {
+                let to = if first == Some(v) {
+                    if d > 0.0 { self.hi[v] } else { self.lo[v] }
+                } else {
+                    self.b[v] + length * d
+                };
+                self.b[v] = to.clamp(self.lo[v], self.hi[v]);
+                self.mark(v);
+            }
+            self.h.iter_mut().zip(&change).for_each(|(h, c)| *h += length * c);
+            if first.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Where the quadratic of the free variables is least, with the sum of each group kept: (K + a little) d = -h + level of the group.
+    fn free_direction(&self, free: &[usize]) -> Option<Vec<f64>> {
+        let (padded, groups) = (self.h.len(), self.can_rise.len());
+        let largest = free.iter().map(|&v| self.diagonal[v].abs()).fold(0.0, f64::max);
+        let mut ridge = 1e-13 * largest;
+        let factor = loop {
+            let a = Matrix::from_fn(free.len(), free.len(), |i, j| {
+                self.k[free[i] * padded + free[j]] + if i == j { ridge } else { 0.0 }
+            });
+            match Cholesky::new(&a) {
+                Some(factor) => break factor,
+                None if ridge < 1e-3 * largest => ridge *= 100.0,
+                None => return None,
+            }
+        };
+        let mut direction: Vec<f64> = free.iter().map(|&v| -self.h[v]).collect();
+        // Against the mean slope of its group, which the constraint takes up anyway.
+        let of = |g: usize| free.iter().map(move |&v| f64::from(u8::from(self.group[v] as usize == g)));
+        for g in 0..groups {
+            let count: f64 = of(g).sum();
+            let mean = of(g).zip(&direction).map(|(one, d)| one * d).sum::<f64>() / count.max(1.0);
+            of(g).zip(&mut direction).for_each(|(one, d)| *d -= one * mean);
+        }
+        factor.solve(&mut direction, 1);
+        let units: Vec<Vec<f64>> = (0..groups)
+            .map(|g| {
+                let mut unit: Vec<f64> = of(g).collect();
+                factor.solve(&mut unit, 1);
+                unit
+            })
+            .collect();
+        let total = |g: usize, values: &[f64]| of(g).zip(values).map(|(one, value)| one * value).sum::<f64>();
+        // One equation for each group that has free variables.
+        let (a, d) = (total(0, &units[0]), total(0, &direction));
+        let levels = match groups {
+            1 => vec![d / a],
+            _ => {
+                let (b, c, e) = (total(1, &units[0]), total(1, &units[1]), total(1, &direction));
+                match (a > 0.0, c > 0.0) {
+                    (true, true) => {
+                        let determinant = a * c - b * b;
+                        vec![(d * c - e * b) / determinant, (a * e - b * d) / determinant]
+                    }
+                    (true, false) => vec![d / a, 0.0],
+                    _ => vec![0.0, e / c],
+                }
+            }
+        };
+        for (level, unit) in levels.iter().zip(&units) {
+            direction.iter_mut().zip(unit).for_each(|(d, u)| *d -= level * u);
+        }
+        direction.iter().all(|d| d.is_finite()).then_some(direction)
     }
 
     /// The variable that rises: the steepest of its group. The one that falls: where the pair gains most to second order.

@@ -1,8 +1,9 @@
-//! Where the error comes from, by refits on bootstrap samples of the rows (Geman, Bienenstock and Doursat 1992; Domingos 2000).
+//! Where the error comes from, by refits on disjoint halves of the rows (Geman, Bienenstock and Doursat 1992; Domingos 2000).
 //!
-//! Regression, squared error, f the refits and m(x) their mean: `E (y - f)^2 = E (y - m)^2 + E (f - m)^2`: what all refits get wrong
-//! together (squared bias and noise) and how much they differ (variance), exactly. Noise cannot be told from bias by refits; it is
-//! estimated from pairs of nearest rows, `E (y_i - y_j)^2 / 2` (an upper bound: neighbours are not equal), or given.
+//! Regression, squared error, f and g fitted to two halves that share no row: `(y - f)^2 + (y - g)^2 = 2 (y - f)(y - g) + (f - g)^2`. The
+//! halves are independent, so the mean of `(y - f)(y - g)` is squared bias and noise, and that of `(f - g)^2 / 2` the variance, both
+//! without bias. (Refits on bootstrap samples share rows, and their common errors would count as bias.) Noise cannot be told
+//! from bias by refits; it is estimated from pairs of nearest rows, `E (y_i - y_j)^2 / 2` (an upper bound: neighbours are not equal), or given.
 //!
 //! Classification, 0/1 loss, m(x) the class that most refits say: bias is the share of rows where m is wrong, variance how often a
 //! refit differs from m. Variance hurts where m is right and helps where it is wrong: with two classes
@@ -29,7 +30,18 @@ pub struct BiasVariance {
     pub net_variance: f64,
 }
 
-/// Refits `spec` on `refits` bootstrap samples of the rows `train` and looks at the rows `test`.
+/// The rows that refit `index` learns from: one half of a random order of `train`, the next refit the other.
+pub fn half(ctx: &Ctx, train: &[usize], index: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..train.len()).collect();
+    ctx.child("halves", index as u64 / 2).rng("order", 0).shuffle(&mut order);
+    let (first, second) = order.split_at(train.len() / 2);
+    let mut rows: Vec<usize> =
+        if index.is_multiple_of(2) { first } else { second }.iter().map(|&at| train[at]).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// Refits `spec` on halves of the rows `train`, an even number of times, and looks at the rows `test`.
 pub fn bias_variance(
     ctx: &Ctx,
     spec: &Spec,
@@ -39,7 +51,7 @@ pub fn bias_variance(
     refits: usize,
     noise: Option<f64>,
 ) -> Result<BiasVariance> {
-    if refits < 2 || train.is_empty() || test.is_empty() {
+    if refits < 2 || train.len() < 2 || test.is_empty() {
         return Err(Error::Data(
             "a bias-variance decomposition needs train rows, test rows and at least two refits".into(),
         ));
@@ -55,30 +67,36 @@ pub fn bias_variance(
     };
     let refit = |index: usize| -> Result<Vec<f64>> {
         let child = ctx.child("refit", index as u64);
-        let mut rng = child.rng("bootstrap", 0);
-        let sample: Vec<usize> = (0..train.len()).map(|_| train[rng.below(train.len())]).collect();
-        let sample = OwnedData::of_rows(&data.batch(), &sample)?.with_features(features);
+        let sample = OwnedData::of_rows(&data.batch(), &half(ctx, train, index))?.with_features(features);
         let estimator = make(spec)?;
         let fit = estimator.fit(&sample.data()?, &child)?;
         Ok(predict(&child, &*fit.model, &batch.x, output, estimator.info().missing)?.values)
     };
-    decompose(&ctx.map(refits, refit)?, &batch, noise)
+    decompose(&ctx.map(refits.next_multiple_of(2), refit)?, &batch, noise)
 }
 
-/// The parts of the error from what each refit says of the same rows: values, or class codes.
+/// The parts of the error from what each refit says of the same rows: values, or class codes. Refits 0 and 1, 2 and 3, and so on share
+/// no row.
 pub fn decompose(answers: &[Vec<f64>], batch: &Batch, noise: Option<f64>) -> Result<BiasVariance> {
-    if answers.len() < 2 || batch.rows() == 0 || answers.iter().any(|said| said.len() != batch.rows()) {
-        return Err(Error::Data("a bias-variance decomposition needs the answers of two or more refits".into()));
+    if answers.len() < 2
+        || answers.len() % 2 == 1
+        || batch.rows() == 0
+        || answers.iter().any(|said| said.len() != batch.rows())
+    {
+        return Err(Error::Data("a bias-variance decomposition needs the answers of an even number of refits".into()));
     }
     let total: f64 = (0..batch.rows()).map(|i| batch.weight(i)).sum();
     let mean = |of: &dyn Fn(usize) -> f64| (0..batch.rows()).map(|i| batch.weight(i) * of(i)).sum::<f64>() / total;
     let n = answers.len() as f64;
     Ok(match batch.y {
         Target::Real { values: y, .. } => {
-            let main: Vec<f64> = (0..y.len()).map(|i| answers.iter().map(|a| a[i]).sum::<f64>() / n).collect();
-            let spread = |i: usize| answers.iter().map(|a| (a[i] - main[i]).powi(2)).sum::<f64>() / n;
-            let together = mean(&|i| (y[i] - main[i]).powi(2));
-            let variance = mean(&spread);
+            let pairs = answers.as_chunks::<2>().0;
+            let over_pairs = |of: &dyn Fn(f64, f64) -> f64| {
+                mean(&|i| pairs.iter().map(|[f, g]| of(f[i] - y[i], g[i] - y[i])).sum::<f64>() / pairs.len() as f64)
+            };
+            let (together, variance) = (over_pairs(&|f, g| f * g), over_pairs(&|f, g| (f - g).powi(2) / 2.0));
+            // Below zero by chance only.
+            let together = together.max(0.0);
             let noise = noise.unwrap_or_else(|| nearest_noise(batch, y)).min(together);
             BiasVariance { error: together + variance, bias: together - noise, variance, noise, net_variance: variance }
         }

@@ -21,20 +21,27 @@ pub struct Dependence {
     pub individual: Matrix,
 }
 
-/// `output` along `column` at up to `resolution` values between its 5 % and 95 % quantiles (all values where there are few, and all
-/// levels of a category). `curves` rows get curves of their own, of column `which` of the output.
+/// The column that is followed, and how closely.
+#[derive(Clone, Copy, Debug)]
+pub struct Along {
+    pub column: usize,
+    pub feature: Feature,
+    /// Values between the 5 % and 95 % quantiles; all values where there are few, and all levels of a category.
+    pub resolution: usize,
+    /// Rows that get curves of their own.
+    pub curves: usize,
+}
+
+/// An output of the model along one column; curves of single rows are of column `which` of that output.
 pub fn partial_dependence(
     ctx: &Ctx,
     model: &dyn AnyModel,
     batch: &Batch,
-    feature: Feature,
-    column: usize,
-    output: Output,
-    which: usize,
+    along: Along,
+    (output, which): (Output, usize),
     missing: bool,
-    resolution: usize,
-    curves: usize,
 ) -> Result<Dependence> {
+    let Along { column, feature, resolution, curves } = along;
     let x = batch.x.to_matrix();
     let width = model.outputs().iter().find(|known| known.0 == output).map_or(0, |known| known.1);
     if column >= x.cols || which >= width || x.rows == 0 {

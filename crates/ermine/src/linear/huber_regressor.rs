@@ -9,7 +9,7 @@
 //!
 //! Certificate. The dual is `max sum_i w_i v_i y_i - |sum_i w_i v_i x_i|^2 / (4 alpha)` over |v_i| <= 2 epsilon, sum_i w_i v_i = 0 and, as the price of a free
 //! scale, sum_i w_i v_i^2 <= 4 sum_i w_i (a fixed delta pays w_i v_i^2 / 4 for each row instead). The slopes of the loss, moved onto the equations
-//! by one least-squares solution and shrunk into the bounds, are feasible: what separates both objectives bounds the error.
+//! by the rows within the limit and shrunk into the bounds, are feasible: what separates both objectives bounds the error.
 
 use super::{LinearModel, model::scores, net::RowProducts};
 use crate::{
@@ -74,17 +74,20 @@ impl Estimator for HuberRegressor {
         let p = shape.cols;
         let gram = reduce(ctx, data, &RowProducts { cols: p, targets: 1, rows: 0..shape.rows })?;
         let scatter = if self.fit_intercept { gram.scatter.clone() } else { gram.about_zero() };
+        let level = gram.mean[p];
+        // About what the start predicts: the mean, or zero where there is no intercept.
+        let spread = (scatter[(p, p)] / gram.weight).max(0.0).sqrt();
         let problem = Problem {
             huber: self,
             data,
             ctx,
             centre: if self.fit_intercept { gram.mean[..p].to_vec() } else { vec![0.0; p] },
             weight: gram.weight,
+            spread,
             products: Matrix::from_fn(p, p, |i, j| scatter[(i.max(j), i.min(j))]),
             epsilon: self.delta.unwrap_or(self.epsilon),
             fixed: self.delta.is_some(),
         };
-        let (level, spread) = (gram.mean[p], (gram.scatter[(p, p)] / gram.weight).sqrt());
         let mut theta = vec![0.0; p + 2];
         theta[p] = if self.fit_intercept { level } else { 0.0 };
         // A target that is a plane to the last digit has no scale; it stops here instead of at zero.
@@ -102,6 +105,9 @@ impl Estimator for HuberRegressor {
     }
 }
 
+/// What share of the curvature of all rows may mend the equations where rows within the limit cannot.
+const FAINT: f64 = 1e-8;
+
 struct Problem<'a> {
     huber: &'a HuberRegressor,
     data: &'a dyn Source,
@@ -110,6 +116,8 @@ struct Problem<'a> {
     weight: f64,
     /// sum_i w_i x_i x_i' of centred columns.
     products: Matrix,
+    /// Of the target.
+    spread: f64,
     epsilon: f64,
     fixed: bool,
 }
@@ -147,16 +155,17 @@ impl Problem<'_> {
                 .hint("bring the columns and the target to a common scale"));
         }
         let mut path = vec![here.loss];
-        let (mut halt, mut damping) = (Halt::MaxIter, 0.0);
+        // At the start nearly all rows are within the limit, and the step to their minimum would leave most of them beyond it.
+        let (mut halt, mut damping) = (Halt::MaxIter, if self.fixed { 0.0 } else { 0.4 });
         let mut bound = Bound::new(f64::INFINITY, tol, here.loss, here.loss);
         let mut rejected = 0;
         while path.len() <= self.huber.max_iter {
             let (step, promised) = self.step(&theta, &here, damping);
-            // Worth a pass to prove it when the quadratic has little left to gain.
-            if promised <= tol * here.loss {
+            // Worth a pass to prove it when the quadratic has little left to gain. Coefficients come closer than the objective shows:
+            // the gradient goes to the tolerance too, as far as rounding lets it.
+            if promised <= tol * here.loss && (rejected > 0 || largest(&here.gradient) <= tol * self.weight) {
                 bound = self.bound(&theta, &here)?;
-                // Coefficients come closer than the objective shows: the gradient goes to the tolerance too, as far as rounding lets it.
-                if bound.holds() && (rejected > 0 || largest(&here.gradient) <= tol * self.weight) {
+                if bound.holds() {
                     break;
                 }
             }
@@ -223,18 +232,31 @@ impl Problem<'_> {
         }
     }
 
+    /// The slopes, moved onto the equations by rows that have room: those within the limit by their curvature, the others hardly.
     fn bound(&self, theta: &[f64], here: &Bowl) -> Result<Bound> {
         let (p, alpha, tol) = (self.cols(), self.huber.alpha, self.huber.tol);
-        // sum_i w_i z_i z_i' q = g moves the slopes onto the equations.
-        let root: Vec<f64> = (0..p).map(|j| self.products[(j, j)].sqrt()).collect();
-        let solid: Vec<usize> = (0..p).filter(|&j| root[j] > 0.0).collect();
+        let stride = linalg::padded(p + 2);
+        let steep = 2.0 / theta[p + 1];
+        let entry = |i: usize, j: usize| {
+            let whole = match (i < p, j < p) {
+                (true, true) => self.products[(i, j)],
+                (false, false) => self.weight,
+                // Columns are centred where there is an intercept.
+                _ => 0.0,
+            };
+            let ridge = if i == j && i < p { 2.0 * alpha } else { 0.0 };
+            here.hessian[i.max(j) * stride + i.min(j)] - ridge + FAINT * steep * whole
+        };
+        let n = p + usize::from(self.huber.fit_intercept);
+        let root: Vec<f64> = (0..n).map(|j| entry(j, j).max(0.0).sqrt()).collect();
+        let solid: Vec<usize> = (0..n).filter(|&j| root[j] > 0.0).collect();
         let mut q = vec![0.0; p + 1];
         let mut right: Vec<f64> = solid.iter().map(|&j| here.gradient[j] / root[j]).collect();
         let mut ridge = 0.0;
         while ridge < 1.0 && !solid.is_empty() {
             let a = Matrix::from_fn(solid.len(), solid.len(), |i, j| {
                 let (a, b) = (solid[i], solid[j]);
-                self.products[(a, b)] / (root[a] * root[b]) + if i == j { ridge } else { 0.0 }
+                entry(a, b) / (root[a] * root[b]) + if i == j { ridge } else { 0.0 }
             });
             if let Some(factor) = Cholesky::new(&a) {
                 factor.solve(&mut right, 1);
@@ -243,7 +265,6 @@ impl Problem<'_> {
             }
             ridge = f64::max(1e-14, ridge * 100.0);
         }
-        q[p] = here.gradient[p] / self.weight;
         let sum = Duals { theta, centre: &self.centre, epsilon: self.epsilon, q: &q };
         let dual = reduce(self.ctx, self.data, &sum)?;
         let w = &theta[..p];
@@ -263,7 +284,7 @@ impl Problem<'_> {
             };
         }
         if self.huber.fit_intercept {
-            price += 10.0 * (dual.sums[p] * theta[p + 1]).abs();
+            price += 10.0 * dual.sums[p].abs() * theta[p + 1].max(self.spread);
         }
         if self.fixed {
             price += 0.25 * shrink * shrink * dual.squares;
@@ -273,7 +294,7 @@ impl Problem<'_> {
     }
 }
 
-/// What the dual point v + z q is worth, with v the slopes of the loss.
+/// What the dual point v + room z q is worth, with v the slopes of the loss.
 struct Duals<'a> {
     theta: &'a [f64],
     centre: &'a [f64],
@@ -311,7 +332,9 @@ impl Reduce for Duals<'_> {
             centred(&batch.x.row(i), self.centre, &mut z);
             z[p] = 1.0;
             let r = y - simd::dot(&z[..p], w) - self.theta[p];
-            let v = (2.0 * r / sigma).clamp(-2.0 * self.epsilon, 2.0 * self.epsilon) + simd::dot(&z, self.q);
+            let inside = r.abs() <= self.epsilon * sigma;
+            let room = (f64::from(u8::from(inside)) + FAINT) * 2.0 / sigma;
+            let v = (2.0 * r / sigma).clamp(-2.0 * self.epsilon, 2.0 * self.epsilon) + room * simd::dot(&z, self.q);
             stat.along += weight * v * r;
             stat.squares += weight * v * v;
             stat.largest = stat.largest.max(v.abs());

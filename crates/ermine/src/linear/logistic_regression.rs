@@ -213,10 +213,8 @@ impl Problem<'_> {
         if self.params.fit_intercept && start[..p * k].iter().any(|w| *w != 0.0) && l1 + l2 > 0.0 {
             smooth.evaluate(&vec![0.0; start.len()], &mut vec![0.0; start.len()])?;
         }
-        // Probabilities move by more than the objective shows: the gradient goes below the tolerance, not only to it.
-        let met = |w: &[f64], value: f64, v: &[f64]| match l1 + l2 > 0.0 {
-            true => largest(v) <= 0.1 * self.params.tol && self.bound(&smooth, w, value).holds(),
-            false => largest(v) <= self.params.tol,
+        let met = |w: &[f64], value: f64, v: &[f64]| {
+            largest(v) <= self.params.tol && (l1 + l2 == 0.0 || self.bound(&smooth, w, value).holds())
         };
         let options = Options { max_iter: self.params.max_iter, met: &met, metric: &metric, step: &step };
         let outcome = if l1 > 0.0 {

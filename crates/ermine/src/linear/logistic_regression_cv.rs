@@ -1,8 +1,11 @@
 //! Logistic regression with the strength and mix of its penalty chosen by cross-validation, then fitted on all rows.
 //!
-//! Unless the caller brings folds, a row belongs to the fold of its number modulo the number of folds: every fold has its share of
-//! every class when rows are in random order and when they are sorted by class. Within a fold, strengths are fitted from strong to
-//! weak, each from the one before. Each fold is the same source with the weight of the held-out rows at zero, so that nothing is
+//! Unless the caller brings folds, a row belongs to the fold of its number modulo the number of folds: every fold has
+//! its share of
+//! every class when rows are in random order and when they are sorted by class. Within a fold, strengths are fitted
+//! from strong to
+//! weak, each from the one before. Each fold is the same source with the weight of the held-out rows at zero, so that
+//! nothing is
 //! copied and any source will do.
 
 use super::{LogisticModel, LogisticRegression, logistic_regression::Prepared, net::Alphas};
@@ -11,6 +14,7 @@ use crate::{
     core::{
         Batch, Feature, Reduce, Sweep,
         ctx::Progress,
+        memory,
         model::Property,
         param::{above, at_least, between},
         params, reduce,
@@ -73,6 +77,13 @@ impl Estimator for LogisticRegressionCV {
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticCvModel>> {
+        let tried = self.Cs.count();
+        memory::check(
+            "LogisticRegressionCV",
+            &format!("Cs={tried}"),
+            &[tried, self.l1_ratios.len().max(1), self.cv + 1],
+            8,
+        )?;
         let mut cs = match &self.Cs {
             Alphas::Count(1) => vec![1.0],
             Alphas::Count(count) => {

@@ -1,6 +1,7 @@
 //! What the lasso family shares: columns from one pass or on demand, paths, and folds.
 //!
-//! Cross-validation over contiguous folds needs no second look at the rows when there are not too many columns: the moments
+//! Cross-validation over contiguous folds needs no second look at the rows when there are not too many columns: the
+//! moments
 //! of each fold, merged over the others, are all that a path and its errors need.
 
 use super::LinearModel;
@@ -9,6 +10,7 @@ use crate::{
     core::{
         Batch, Reduce, TargetKind,
         ctx::Progress,
+        memory,
         param::{Field, Form, Range as Allowed, Value, at_least},
         reduce, simd,
         stats::{Gram, Moments},
@@ -239,6 +241,12 @@ impl Net<'_> {
         Ok(Fit::new(LinearModel { coef, intercept }, log))
     }
 
+    /// Refuses more strengths than there is room for, with a coefficient for each column and an error for each fold.
+    fn price(&self, alphas: &Alphas, width: usize) -> Result<()> {
+        let count = alphas.count();
+        memory::check(self.name, &format!("alphas={count}"), &[count, width + 4], 8)
+    }
+
     /// Strengths from the first at which every coefficient is zero down to `eps` of it, or those that are given.
     fn grid(&self, columns: &dyn Columns, alphas: &Alphas, eps: f64) -> Vec<f64> {
         match alphas {
@@ -280,6 +288,7 @@ impl Net<'_> {
             return Err(Error::Unsupported("a path is computed for one target".into()));
         }
         let shape = data.shape();
+        self.price(alphas, shape.cols)?;
         let (mut whole, mut lazy);
         let (columns, x_mean, y_mean): (&mut dyn Columns, Vec<f64>, f64) = if self.whole_fits(data) {
             let gram = reduce(ctx, data, &RowProducts { cols: shape.cols, targets: 1, rows: 0..shape.rows })?;
@@ -311,6 +320,7 @@ impl Net<'_> {
             return Err(Error::Unsupported(format!("{} supports one target, not {targets}", self.name)));
         }
         let folds = folds::runs(ctx, shape.rows, folds)?;
+        self.price(alphas, cols + 4 * folds.len())?;
         let empty = || Error::Data(format!("{}: a fold has no weight to train or to score on", self.name));
         if self.whole_fits(data) {
             let mut grams = Vec::new();

@@ -222,9 +222,33 @@ pub fn metric(name: &str) -> Result<&'static Metric> {
     METRICS.iter().find(same).ok_or_else(|| Error::Unknown {
         what: "metric",
         name: name.into(),
-        known: METRICS.iter().map(|metric| metric.name.into()).collect(),
+        known: crate::core::error::related(
+            name,
+            METRICS.iter().map(|metric| metric.plain_name().into()).collect(),
+            SYNONYMS,
+        ),
     })
 }
+
+/// What metrics are called elsewhere, in small letters, and here.
+const SYNONYMS: &[(&[&str], &[&str])] = &[
+    (&["rmse", "rmsd"], &["root_mean_squared_error"]),
+    (&["mse", "l2", "squarederror"], &["mean_squared_error"]),
+    (&["mae", "l1", "absoluteerror"], &["mean_absolute_error"]),
+    (&["mape"], &["mean_absolute_percentage_error"]),
+    (&["acc", "error"], &["accuracy", "balanced_accuracy"]),
+    (&["auc", "auroc", "roc"], &["roc_auc"]),
+    (&["aucpr", "auprc", "prauc", "ap"], &["average_precision"]),
+    (&["logloss", "crossentropy", "nll", "deviance"], &["log_loss"]),
+    (&["mcc"], &["matthews_corrcoef"]),
+    (&["kappa"], &["cohen_kappa"]),
+    (&["sensitivity", "tpr"], &["recall"]),
+    (&["tnr"], &["specificity"]),
+    (&["ppv"], &["precision"]),
+    (&["rsquared", "rsq", "r2score"], &["r2"]),
+    (&["fscore", "f", "f1score"], &["f1", "f1_macro", "f1_weighted"]),
+    (&["brier"], &["brier_score"]),
+];
 
 /// What a task is judged by unless something else is asked for.
 pub fn default_metric(task: Task) -> Option<&'static Metric> {

@@ -4,7 +4,7 @@
 //! distances go to the earlier row, equal votes to the smaller class. No training, O(n) memory; a prediction costs O(log n) with few
 //! columns and O(n d) otherwise (Cover and Hart 1967).
 
-use super::model::{Algorithm, NeighborsModel, Reach, WHY_MEMORY, Weighting, fit};
+use super::model::{Algorithm, NeighborsModel, Reach, Settings, WHY_MEMORY, Weighting, fit};
 use crate::{
     Ctx, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
@@ -90,7 +90,9 @@ impl Estimator for KNeighborsClassifier {
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
-        fit("KNeighborsClassifier", data, ctx, &self.metric, self.p, reach, self.weights, false)
+        let settings =
+            Settings { metric: &self.metric, p: self.p, reach, weighting: self.weights, most_frequent: false };
+        fit("KNeighborsClassifier", data, ctx, settings)
     }
 }
 
@@ -104,7 +106,9 @@ impl Estimator for KNeighborsRegressor {
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
-        fit("KNeighborsRegressor", data, ctx, &self.metric, self.p, reach, self.weights, false)
+        let settings =
+            Settings { metric: &self.metric, p: self.p, reach, weighting: self.weights, most_frequent: false };
+        fit("KNeighborsRegressor", data, ctx, settings)
     }
 }
 
@@ -118,6 +122,8 @@ impl Estimator for NearestNeighbors {
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
-        fit("NearestNeighbors", data, ctx, &self.metric, self.p, reach, Weighting::Uniform, false)
+        let settings =
+            Settings { metric: &self.metric, p: self.p, reach, weighting: Weighting::Uniform, most_frequent: false };
+        fit("NearestNeighbors", data, ctx, settings)
     }
 }

@@ -55,17 +55,20 @@ pub struct NeighborsModel {
     pub known: Known,
 }
 
+/// What the estimators of this family have in common.
+pub struct Settings<'a> {
+    pub metric: &'a Metric,
+    /// The power of a Minkowski metric.
+    pub p: f64,
+    pub reach: Reach,
+    pub weighting: Weighting,
+    /// Whether a row without neighbours gets the most frequent class.
+    pub most_frequent: bool,
+}
+
 /// Keeps the rows; the work is done when neighbours are asked for.
-pub fn fit(
-    name: &'static str,
-    data: &dyn Source,
-    ctx: &Ctx,
-    metric: &Metric,
-    p: f64,
-    reach: Reach,
-    weighting: Weighting,
-    most_frequent: bool,
-) -> Result<Fit<NeighborsModel>> {
+pub fn fit(name: &'static str, data: &dyn Source, ctx: &Ctx, settings: Settings) -> Result<Fit<NeighborsModel>> {
+    let Settings { metric, p, reach, weighting, most_frequent } = settings;
     let batch = data.in_memory(name, WHY_MEMORY)?;
     ctx.check()?;
     batch.x.check_finite(batch.first)?;

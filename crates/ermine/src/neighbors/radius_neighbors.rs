@@ -2,7 +2,7 @@
 //!
 //! A row without neighbours has no class, which is an error unless `outlier_label` says what to do, and the mean NaN.
 
-use super::model::{Algorithm, NeighborsModel, Reach, WHY_MEMORY, Weighting, fit};
+use super::model::{Algorithm, NeighborsModel, Reach, Settings, WHY_MEMORY, Weighting, fit};
 use crate::{
     Ctx, Estimator, Fit, Flexibility, Info, Passes, Result, Shape, Source, Task,
     core::{
@@ -83,9 +83,10 @@ impl Estimator for RadiusNeighborsClassifier {
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
-        let frequent = self.outlier_label == OutlierLabel::MostFrequent;
+        let most_frequent = self.outlier_label == OutlierLabel::MostFrequent;
         let reach = Reach::Radius(self.radius);
-        fit("RadiusNeighborsClassifier", data, ctx, &self.metric, self.p, reach, self.weights, frequent)
+        let settings = Settings { metric: &self.metric, p: self.p, reach, weighting: self.weights, most_frequent };
+        fit("RadiusNeighborsClassifier", data, ctx, settings)
     }
 }
 
@@ -106,6 +107,8 @@ impl Estimator for RadiusNeighborsRegressor {
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Radius(self.radius);
-        fit("RadiusNeighborsRegressor", data, ctx, &self.metric, self.p, reach, self.weights, false)
+        let settings =
+            Settings { metric: &self.metric, p: self.p, reach, weighting: self.weights, most_frequent: false };
+        fit("RadiusNeighborsRegressor", data, ctx, settings)
     }
 }

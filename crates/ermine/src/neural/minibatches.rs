@@ -34,7 +34,7 @@ impl<'a> Minibatches<'a> {
     }
 
     /// How many minibatches are swapped at a time.
-    pub fn together(&self, minibatch: usize) -> usize {
+    pub fn per_swap(&self, minibatch: usize) -> usize {
         (SWAPPED / (minibatch * self.source.shape().cols).max(1)).max(1)
     }
 

@@ -88,7 +88,7 @@ pub struct Network {
 
 /// Where a layer's numbers lie in the vector of all weights.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct LayerSlices {
     /// Inputs x outputs, row-major.
     pub weights: Range<usize>,
     pub bias: Range<usize>,
@@ -103,7 +103,7 @@ pub struct Part {
 const VARIANCE_FLOOR: f64 = 1e-5;
 
 impl Network {
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<LayerSlices> {
         let (mut at, mut running) = (0, 0);
         let mut next = |length: usize| {
             at += length;
@@ -115,7 +115,7 @@ impl Network {
                 let (inputs, outputs) = (self.sizes[l], self.sizes[l + 1]);
                 let normal = if self.norm && l + 1 < layers { outputs } else { 0 };
                 running += 2 * normal;
-                Part {
+                LayerSlices {
                     weights: next(inputs * outputs),
                     bias: next(outputs),
                     gain: next(normal),
@@ -397,7 +397,7 @@ impl Rows {
 /// All that one block needs, allocated once.
 #[derive(Default)]
 pub struct Space {
-    parts: Vec<Part>,
+    parts: Vec<LayerSlices>,
     layers: Vec<Layer>,
     /// See [`Network::stat_len`].
     pub stat: Vec<f64>,

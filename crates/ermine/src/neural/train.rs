@@ -233,20 +233,20 @@ struct Survey {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Found {
+struct TargetSummary {
     held_out: usize,
     weight: f64,
     sums: Vec<f64>,
 }
 
 impl Reduce for Survey {
-    type Stat = Found;
+    type Stat = TargetSummary;
 
-    fn zero(&self) -> Found {
-        Found { held_out: 0, weight: 0.0, sums: vec![0.0; self.targets] }
+    fn zero(&self) -> TargetSummary {
+        TargetSummary { held_out: 0, weight: 0.0, sums: vec![0.0; self.targets] }
     }
 
-    fn add(&self, stat: &mut Found, batch: &Batch) -> Result<()> {
+    fn add(&self, stat: &mut TargetSummary, batch: &Batch) -> Result<()> {
         batch.x.check_finite(batch.first)?;
         for i in (0..batch.rows()).filter(|i| self.held_out.has(batch.first + i)) {
             stat.held_out += 1;
@@ -260,7 +260,7 @@ impl Reduce for Survey {
         Ok(())
     }
 
-    fn merge(&self, left: &mut Found, right: Found) {
+    fn merge(&self, left: &mut TargetSummary, right: TargetSummary) {
         left.held_out += right.held_out;
         left.weight += right.weight;
         left.sums.iter_mut().zip(right.sums).for_each(|(left, right)| *left += right);
@@ -366,7 +366,7 @@ impl<'a> Trainer<'a> {
         settings: &'a Settings,
         network: &'a Network,
         mut state: State,
-        survey: Found,
+        survey: TargetSummary,
         held_out: HeldOut,
         source: &'a dyn Source,
         ctx: &'a Ctx,
@@ -425,7 +425,7 @@ impl<'a> Trainer<'a> {
                 self.ctx.rng("shuffle", self.state.epochs as u64).shuffle(&mut order);
             }
             let (mut loss, mut weight) = (0.0, 0.0);
-            let group = self.minibatches.together(self.batch);
+            let group = self.minibatches.per_swap(self.batch);
             let mut swapped = Swapped::default();
             for (number, minibatch) in order.chunks(self.batch).enumerate() {
                 self.ctx.check()?;

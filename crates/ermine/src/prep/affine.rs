@@ -11,7 +11,7 @@ pub struct AffineModel {
     /// Results are kept inside, where the scaler clips.
     pub clip: Option<(f64, f64)>,
     /// What the scaler found, by scikit-learn's names.
-    pub found: Vec<Found>,
+    pub found: Vec<ColumnStatistic>,
 }
 
 /// A statistic of every column.
@@ -29,7 +29,7 @@ pub enum Statistic {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct ColumnStatistic {
     pub what: Statistic,
     pub values: Vec<f64>,
 }
@@ -49,8 +49,8 @@ impl Statistic {
         }
     }
 
-    pub fn of(self, values: &[f64]) -> Found {
-        Found { what: self, values: values.to_vec() }
+    pub fn of(self, values: &[f64]) -> ColumnStatistic {
+        ColumnStatistic { what: self, values: values.to_vec() }
     }
 }
 

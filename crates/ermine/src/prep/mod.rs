@@ -21,7 +21,7 @@ mod standard_scaler;
 mod stateless;
 mod target_encoder;
 
-pub use affine::{AffineModel, Found, Statistic};
+pub use affine::{AffineModel, ColumnStatistic, Statistic};
 pub use bins::{BinsModel, Cuts, Encode, KBinsDiscretizer, SplineModel, SplineTransformer};
 pub use by_row::{Binarizer, LogTransformer, Normalizer, RowNorm};
 pub use knn_imputer::{DonorWeights, KNNImputer, KNNImputerModel};

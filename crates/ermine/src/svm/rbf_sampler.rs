@@ -76,6 +76,7 @@ pub struct FourierFeatures {
 }
 
 impl Model for FourierFeatures {
+    #[expect(clippy::misnamed_getters, reason = "the weights are stored with a row for each column of the data")]
     fn cols(&self) -> usize {
         self.weights.rows
     }

@@ -306,7 +306,7 @@ impl<'a> Rounds<'a> {
             let data = reweighted(self.batch, self.features, &self.weights)?;
             return Member::fit(self.name, &self.base, self.task, &data, &ctx);
         };
-        let grow = || plant(&ctx, columns, &self.batch.y, plan.criterion, &self.weights, &plan.limits, ctx.seed, true);
+        let grow = || plant(&ctx, columns, &self.batch.y, &self.weights, &plan.growth(ctx.seed));
         let draft = ctx.install(grow)?;
         let cols = self.batch.x.cols();
         let tree = draft.finish(cols, false);

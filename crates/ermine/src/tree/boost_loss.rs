@@ -1,6 +1,10 @@
-//! The losses of boosting: start, gradient and Hessian at raw scores, and what scores mean.
+//! The losses of boosting: gradient and Hessian at raw scores, and what scores mean. The smooth ones are those of
+//! [`engine::loss`](crate::engine::loss); losses with a kink have no curvature there, and boosting takes 1.
 
-use crate::core::simd;
+use crate::{
+    core::simd,
+    engine::loss::{self, GammaLog, Logistic, Point, PointLoss, PoissonLog},
+};
 use serde::{Deserialize, Serialize};
 
 /// A loss of (y, raw score).
@@ -26,49 +30,29 @@ impl Loss {
     /// Gradient and Hessian of one score; softmax has several and is done beside.
     #[inline(always)]
     pub fn slope(self, y: f64, s: f64) -> (f64, f64) {
-        match self {
-            Loss::Squared => (s - y, 1.0),
-            Loss::Absolute => (
-                if s > y {
-                    1.0
-                } else if s < y {
-                    -1.0
-                } else {
-                    0.0
-                },
-                1.0,
-            ),
-            Loss::Poisson => {
-                let mean = simd::exp(s);
-                (mean - y, mean)
-            }
-            Loss::Gamma => {
-                let ratio = y * simd::exp(-s);
-                (1.0 - ratio, ratio)
-            }
-            Loss::Quantile(q) => (if s > y { 1.0 - q } else { -q }, 1.0),
-            Loss::Binary | Loss::Softmax => {
-                let p = simd::sigmoid(s);
-                (p - y, p * (1.0 - p))
-            }
-        }
+        let Point { slope, curvature, .. } = self.at(y, s);
+        (slope, curvature)
     }
 
     #[inline(always)]
     pub fn value(self, y: f64, s: f64) -> f64 {
+        self.at(y, s).value
+    }
+
+    #[inline(always)]
+    fn at(self, y: f64, s: f64) -> Point {
         match self {
-            Loss::Squared => 0.5 * (y - s) * (y - s),
-            Loss::Absolute => (y - s).abs(),
-            Loss::Poisson => simd::exp(s) - y * s,
-            Loss::Gamma => s + y * simd::exp(-s),
-            Loss::Quantile(q) => {
-                if y >= s {
-                    q * (y - s)
-                } else {
-                    (1.0 - q) * (s - y)
-                }
+            Loss::Squared => loss::Squared.at(y, s),
+            Loss::Poisson => PoissonLog.at(y, s),
+            Loss::Gamma => GammaLog.at(y, s),
+            Loss::Binary | Loss::Softmax => Logistic.at(y, s),
+            Loss::Absolute => {
+                let sign = f64::from(i8::from(s > y) - i8::from(s < y));
+                Point { value: (y - s).abs(), slope: sign, curvature: 1.0 }
             }
-            Loss::Binary | Loss::Softmax => simd::softplus(s) - y * s,
+            // A score that is met exactly counts as too low.
+            Loss::Quantile(q) if s > y => Point { value: (1.0 - q) * (s - y), slope: 1.0 - q, curvature: 1.0 },
+            Loss::Quantile(q) => Point { value: q * (y - s), slope: -q, curvature: 1.0 },
         }
     }
 

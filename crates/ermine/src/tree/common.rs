@@ -180,7 +180,7 @@ impl<'a> Targets<'a> {
     /// The batch is what this worker has of `rows` rows.
     pub fn new(ctx: &Ctx, batch: &Batch<'a>, rows: usize) -> Result<Self> {
         #[derive(Serialize, Deserialize)]
-        struct Part {
+        struct Shard {
             #[serde(with = "as_bytes")]
             values: Vec<f64>,
             codes: Vec<u32>,
@@ -197,7 +197,7 @@ impl<'a> Targets<'a> {
             ctx.check()?;
             Targets { kind: batch.y.kind(), values: values.into(), codes: codes.into(), weights }
         } else {
-            let mine = || Part { values: values.to_vec(), codes: codes.to_vec(), weights };
+            let mine = || Shard { values: values.to_vec(), codes: codes.to_vec(), weights };
             let parts = all_gather(ctx.exchange(), ctx.check().map(|()| mine()))?;
             let mut all =
                 Targets { kind: batch.y.kind(), values: vec![].into(), codes: vec![].into(), weights: vec![] };
@@ -241,17 +241,18 @@ pub fn check_target(model: &str, criterion: Criterion, y: &Target) -> Result<()>
     Ok(())
 }
 
+/// How one tree grows.
+pub struct Growth<'a> {
+    pub criterion: Criterion,
+    pub limits: &'a Limits,
+    pub seed: u64,
+    /// Whether threads share the nodes of this tree, and not whole trees.
+    pub parallel: bool,
+}
+
 /// Grows one tree on the rows that have weight.
-pub fn plant(
-    ctx: &Ctx,
-    columns: &Columns,
-    y: &Target,
-    criterion: Criterion,
-    weights: &[f64],
-    limits: &Limits,
-    seed: u64,
-    parallel: bool,
-) -> Result<GrownTree> {
+pub fn plant(ctx: &Ctx, columns: &Columns, y: &Target, weights: &[f64], growth: &Growth) -> Result<GrownTree> {
+    let &Growth { criterion, limits, seed, parallel } = growth;
     let samples = with_weight(weights);
     let pairs = |y: &dyn Fn(usize) -> f64| -> Vec<[f64; 2]> {
         weights.iter().enumerate().map(|(i, &w)| if w > 0.0 { [w, w * y(i)] } else { [0.0; 2] }).collect()

@@ -11,7 +11,7 @@
 
 use super::{
     common::{
-        Amount, ClassCriterion, Criterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter, Targets,
+        Amount, ClassCriterion, Criterion, DecisionTreeModel, Growth, MaxFeatures, RealCriterion, Splitter, Targets,
         check_target, cost_of_ranks, cost_of_tree, plant, weights,
     },
     prune,
@@ -97,6 +97,12 @@ pub(super) struct TreeSettings {
     pub prune_fraction: f64,
 }
 
+impl TreeSettings {
+    pub fn growth(&self, seed: u64) -> Growth<'_> {
+        Growth { criterion: self.criterion, limits: &self.limits, seed, parallel: true }
+    }
+}
+
 macro_rules! plan {
     ($type:ty, $criterion:path) => {
         impl $type {
@@ -128,9 +134,7 @@ macro_rules! plan {
                 let columns = Columns::new(ctx, &batch.x, data.features())?;
                 let weights = weights(&batch);
                 let plan = self.plan(batch.rows(), batch.x.cols(), weights.iter().sum());
-                let draft = ctx.install(|| {
-                    plant(ctx, &columns, &batch.y, plan.criterion, &weights, &plan.limits, ctx.seed, true)
-                })?;
+                let draft = ctx.install(|| plant(ctx, &columns, &batch.y, &weights, &plan.growth(ctx.seed)))?;
                 Ok(prune::path(&draft))
             }
         }
@@ -222,7 +226,7 @@ fn fit(
             )));
         }
     }
-    let grow = || plant(ctx, &columns, &y, plan.criterion, &weights, &plan.limits, ctx.seed, true);
+    let grow = || plant(ctx, &columns, &y, &weights, &plan.growth(ctx.seed));
     let mut draft = if ctx.exchange().size() == 1 { ctx.install(grow)? } else { grow()? };
     let mut notes = Vec::new();
     let mut cut = |draft: &mut GrownTree, what: &str, prune: &mut dyn FnMut(&mut GrownTree)| {

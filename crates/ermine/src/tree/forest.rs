@@ -13,7 +13,7 @@
 
 use super::{
     common::{
-        Amount, ClassCriterion, Criterion, MaxFeatures, RealCriterion, Targets, check_draws, check_target,
+        Amount, ClassCriterion, Criterion, Growth, MaxFeatures, RealCriterion, Targets, check_draws, check_target,
         cost_of_ranks, cost_of_tree, plant,
     },
     decision_tree::REASON,
@@ -222,7 +222,8 @@ impl ForestSettings {
             let weights = if total > 0.0 { weights } else { own.clone() };
             let limits = Limits { min_weight_leaf: self.min_weight_fraction * total, ..self.limits.clone() };
             let seed = seed(number);
-            let mut draft = plant(ctx, &columns, &y, self.criterion, &weights, &limits, seed, parallel_inside)?;
+            let growth = Growth { criterion: self.criterion, limits: &limits, seed, parallel: parallel_inside };
+            let mut draft = plant(ctx, &columns, &y, &weights, &growth)?;
             if self.ccp_alpha > 0.0 {
                 prune::cost_complexity(&mut draft, self.ccp_alpha);
             }

@@ -293,7 +293,7 @@ impl Settings<'_> {
         let leaves =
             ctx.check().and_then(|()| self.check(loss, &batch)).and_then(|()| held_leaves(&shape, &data.held()));
         let any_above_0 = batch.y.real().iter().any(|y| *y > 0.0);
-        let mine = leaves.as_ref().map(|_| Part { train: train.len(), held_out: held_out.len(), any_above_0 });
+        let mine = leaves.as_ref().map(|_| RowCounts { train: train.len(), held_out: held_out.len(), any_above_0 });
         let parts = all_gather(exchange, mine.map_err(Clone::clone))?;
         if loss == Loss::Poisson && !parts.iter().any(|part| part.any_above_0) {
             return Err(Error::Data(format!("{}: poisson needs a target with a value above 0", self.name)));
@@ -318,7 +318,7 @@ impl Settings<'_> {
 
 /// What one worker says of its rows.
 #[derive(Serialize, Deserialize)]
-struct Part {
+struct RowCounts {
     train: usize,
     held_out: usize,
     any_above_0: bool,
@@ -348,6 +348,37 @@ struct Boosting<'a> {
     ctx: &'a Ctx,
 }
 
+/// What there is after some rounds. Score s of row i stands at s * n + i.
+struct Grown {
+    trees: Vec<Tree>,
+    raw: Vec<f64>,
+    train_loss: Vec<f64>,
+    validation_loss: Vec<f64>,
+}
+
+/// What the rounds write into or read again and again.
+struct Scratch<'a> {
+    dense: Block<'a>,
+    held_out: Vec<f64>,
+    interactions: Vec<Vec<usize>>,
+    slopes: Vec<[f32; 2]>,
+    cells: Vec<[i32; 2]>,
+    spare: Vec<u32>,
+}
+
+impl<'a> Scratch<'a> {
+    fn new(boosting: &'a Boosting) -> Self {
+        Scratch {
+            dense: Block::new(&boosting.batch.x),
+            held_out: boosting.held_out_rows(),
+            interactions: interactions(boosting.settings.interactions, boosting.bins.cols),
+            slopes: vec![[0f32; 2]; boosting.batch.rows() * boosting.width()],
+            cells: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+}
+
 impl Boosting<'_> {
     fn classes(&self) -> usize {
         match self.batch.y {
@@ -369,125 +400,130 @@ impl Boosting<'_> {
     }
 
     fn run(&self, from: Option<&BoostingModel>) -> Result<Fit<BoostingModel>> {
+        let (k, settings) = (self.width(), self.settings);
+        let (baseline, mut grown) = self.start(from)?;
+        let mut scratch = Scratch::new(self);
+        // The rounds are the model: running through them is no failure.
+        let mut halt = Halt::Passes;
+        for round in grown.trees.len() / k..settings.max_iter {
+            self.grow_round(round, &mut grown, &mut scratch)?;
+            let Some((train, held_out)) = self.shorten(&mut grown, &scratch.dense)? else {
+                halt = Halt::Stalled;
+                break;
+            };
+            grown.train_loss.push(train);
+            grown.validation_loss.extend(held_out);
+            self.ctx.rows(self.all.rows);
+            let of = Some(settings.max_iter);
+            self.ctx.progress(Progress { what: "boosting", step: round + 1, of, value: Some(train) });
+            if self.all.held_out > 0 && stalled(&grown.validation_loss, settings.patience, settings.tol) {
+                halt = Halt::EarlyStopping;
+                break;
+            }
+        }
+        let Grown { trees, train_loss, validation_loss, .. } = grown;
+        let certificate = FitLog::monotone(&train_loss);
+        let log = FitLog::ended(trees.len() / k, train_loss.clone(), halt, certificate);
+        let (cols, classes) = (self.bins.cols, self.classes());
+        let model = BoostingModel { cols, classes, loss: self.loss, baseline, trees, train_loss, validation_loss };
+        Ok(Fit::new(model, log))
+    }
+
+    /// The best constant, or what an earlier fit has grown.
+    fn start(&self, from: Option<&BoostingModel>) -> Result<(Vec<f64>, Grown)> {
         let (n, k) = (self.batch.rows(), self.width());
-        let settings = self.settings;
-        let (baseline, mut trees) = match from {
+        let (baseline, trees) = match from {
             Some(model) if model.baseline.len() != k || model.classes != self.classes() => {
-                return Err(Error::Data(format!(
-                    "{}: the target has other classes than the earlier fit",
-                    settings.name
-                )));
+                let problem = format!("{}: the target has other classes than the earlier fit", self.settings.name);
+                return Err(Error::Data(problem));
             }
             Some(model) => (model.baseline.clone(), model.trees.clone()),
             None => (self.baseline()?, Vec::new()),
         };
-        let dense = Block::new(&self.batch.x);
-        // Score s of row i stands at s * n + i.
         let mut raw: Vec<f64> = baseline.iter().flat_map(|&b| std::iter::repeat_n(b, n)).collect();
+        let dense = Block::new(&self.batch.x);
         for (t, tree) in trees.iter().enumerate() {
             tree.add_to(&dense, 1.0, &mut raw[t % k * n..(t % k + 1) * n]);
         }
-        let held_out = self.held_out_rows();
         let mut train_loss = from.map_or(vec![], |model| model.train_loss.clone());
         let mut validation_loss = from.map_or(vec![], |model| model.validation_loss.clone());
-        let mut slopes = vec![[0f32; 2]; n * k];
-        let mut cells = Vec::new();
-        let mut spare = Vec::new();
-        // The rounds are the model: running through them is no failure.
-        let mut halt = Halt::Passes;
         if train_loss.is_empty() {
             let (train, held_out) = self.losses(&raw)?;
             train_loss.push(train);
             validation_loss.extend(held_out);
         }
-        let interactions = interactions(settings.interactions, self.bins.cols);
-        for round in trees.len() / k..settings.max_iter {
-            let mut rows = self.sample(round);
-            let largest: Vec<[f32; 2]> = self.ctx.install(|| {
-                self.slopes(&raw, &mut slopes);
-                (0..k).map(|s| Gradients::largest(&slopes[s * n..(s + 1) * n])).collect()
-            });
-            let everyones = all_gather(self.ctx.exchange(), self.ctx.check().map(|()| (rows.len(), largest)))?;
-            let drawn: usize = everyones.iter().map(|(rows, _)| rows).sum();
-            if drawn == 0 && self.all.first {
-                rows.push(self.train[0]);
-            }
-            // The rows of leaves are known, unless some rows were left out.
-            let by_leaf = drawn.max(1) == self.all.train;
-            for s in 0..k {
-                let largest = everyones.iter().fold([0.0; 2], |most, (_, largest)| larger(most, largest[s]));
-                let slopes = &slopes[s * n..(s + 1) * n];
-                let gradients = self.ctx.install(|| Gradients::new(slopes, largest, self.all.rows, cells));
-                let options = Options {
-                    max_leaves: settings.max_leaves,
-                    max_depth: settings.max_depth,
-                    min_rows_leaf: settings.min_rows_leaf,
-                    l2: settings.l2,
-                    max_features: ((settings.max_features * self.bins.cols as f64).round() as usize).max(1),
-                    monotone: settings.monotone,
-                    interactions: &interactions,
-                    seed: rng::key(self.ctx.seed, "tree", (round * k + s) as u64),
-                };
-                let mut rows = rows.clone();
-                let grower = Grower { ctx: self.ctx, bins: &self.bins, options: &options };
-                let (mut draft, leaves) = grower.grow(&gradients, &mut rows, &mut spare)?;
-                cells = gradients.cells;
-                let raw = &mut raw[s * n..(s + 1) * n];
-                self.shrink(&mut draft, &leaves, &rows, raw)?;
-                let tree = draft.finish(self.bins.cols, false);
-                if by_leaf {
-                    self.ctx.install(|| scatter(&draft, &leaves, &rows, raw));
-                    add_rows(&tree, &held_out, &self.held_out, raw);
-                } else {
-                    tree.add_to(&dense, 1.0, raw);
-                }
-                trees.push(tree);
-            }
-            let (mut train, mut held_out) = self.losses(&raw)?;
-            // The curvature of each class by itself can promise more than all of them together keep: a round that would raise the
-            // loss is taken by half, and half again.
-            let last = train_loss[train_loss.len() - 1];
-            let grown = trees.len() - k;
-            let mut halvings = 0;
-            while train > last && halvings < HALVINGS {
-                for (s, tree) in trees[grown..].iter_mut().enumerate() {
-                    tree.scale(0.5);
-                    tree.add_to(&dense, -1.0, &mut raw[s * n..(s + 1) * n]);
-                }
-                (train, held_out) = self.losses(&raw)?;
-                halvings += 1;
-            }
-            if train > last {
-                trees.truncate(grown);
-                halt = Halt::Stalled;
-                break;
-            }
-            train_loss.push(train);
-            validation_loss.extend(held_out);
-            self.ctx.rows(self.all.rows);
-            self.ctx.progress(Progress {
-                what: "boosting",
-                step: round + 1,
-                of: Some(settings.max_iter),
-                value: train_loss.last().copied(),
-            });
-            if self.all.held_out > 0 && stalled(&validation_loss, settings.patience, settings.tol) {
-                halt = Halt::EarlyStopping;
-                break;
-            }
+        Ok((baseline, Grown { trees, raw, train_loss, validation_loss }))
+    }
+
+    /// A tree for each score, at the gradients of the scores so far.
+    fn grow_round(&self, round: usize, grown: &mut Grown, scratch: &mut Scratch) -> Result<()> {
+        let (n, k, settings) = (self.batch.rows(), self.width(), self.settings);
+        let mut rows = self.sample(round);
+        let largest: Vec<[f32; 2]> = self.ctx.install(|| {
+            self.slopes(&grown.raw, &mut scratch.slopes);
+            (0..k).map(|s| Gradients::largest(&scratch.slopes[s * n..(s + 1) * n])).collect()
+        });
+        let everyones = all_gather(self.ctx.exchange(), self.ctx.check().map(|()| (rows.len(), largest)))?;
+        let drawn: usize = everyones.iter().map(|(rows, _)| rows).sum();
+        if drawn == 0 && self.all.first {
+            rows.push(self.train[0]);
         }
-        let certificate = FitLog::monotone(&train_loss);
-        let log = FitLog::ended(trees.len() / k, train_loss.clone(), halt, certificate);
-        let model = BoostingModel {
-            cols: self.bins.cols,
-            classes: self.classes(),
-            loss: self.loss,
-            baseline,
-            trees,
-            train_loss,
-            validation_loss,
-        };
-        Ok(Fit::new(model, log))
+        // The rows of leaves are known, unless some rows were left out.
+        let by_leaf = drawn.max(1) == self.all.train;
+        for s in 0..k {
+            let largest = everyones.iter().fold([0.0; 2], |most, (_, largest)| larger(most, largest[s]));
+            let slopes = &scratch.slopes[s * n..(s + 1) * n];
+            let cells = std::mem::take(&mut scratch.cells);
+            let gradients = self.ctx.install(|| Gradients::new(slopes, largest, self.all.rows, cells));
+            let options = Options {
+                max_leaves: settings.max_leaves,
+                max_depth: settings.max_depth,
+                min_rows_leaf: settings.min_rows_leaf,
+                l2: settings.l2,
+                max_features: ((settings.max_features * self.bins.cols as f64).round() as usize).max(1),
+                monotone: settings.monotone,
+                interactions: &scratch.interactions,
+                seed: rng::key(self.ctx.seed, "tree", (round * k + s) as u64),
+            };
+            let mut rows = rows.clone();
+            let grower = Grower { ctx: self.ctx, bins: &self.bins, options: &options };
+            let (mut draft, leaves) = grower.grow(&gradients, &mut rows, &mut scratch.spare)?;
+            scratch.cells = gradients.cells;
+            let raw = &mut grown.raw[s * n..(s + 1) * n];
+            self.shrink(&mut draft, &leaves, &rows, raw)?;
+            let tree = draft.finish(self.bins.cols, false);
+            if by_leaf {
+                self.ctx.install(|| scatter(&draft, &leaves, &rows, raw));
+                add_rows(&tree, &scratch.held_out, &self.held_out, raw);
+            } else {
+                tree.add_to(&scratch.dense, 1.0, raw);
+            }
+            grown.trees.push(tree);
+        }
+        Ok(())
+    }
+
+    /// The curvature of each class by itself can promise more than all of them together keep: a round that would raise
+    /// the loss is taken by half, and half again. The losses after it; None where even the shortest step raises it.
+    fn shorten(&self, grown: &mut Grown, dense: &Block) -> Result<Option<(f64, Option<f64>)>> {
+        let n = self.batch.rows();
+        let (mut train, mut held_out) = self.losses(&grown.raw)?;
+        let last = grown.train_loss[grown.train_loss.len() - 1];
+        let first = grown.trees.len() - self.width();
+        let mut halvings = 0;
+        while train > last && halvings < HALVINGS {
+            for (s, tree) in grown.trees[first..].iter_mut().enumerate() {
+                tree.scale(0.5);
+                tree.add_to(dense, -1.0, &mut grown.raw[s * n..(s + 1) * n]);
+            }
+            (train, held_out) = self.losses(&grown.raw)?;
+            halvings += 1;
+        }
+        if train > last {
+            grown.trees.truncate(first);
+            return Ok(None);
+        }
+        Ok(Some((train, held_out)))
     }
 
     /// Sums over the rows of all workers. `add` has the rows to learn from and the held-out rows of one leaf of the merge tree.

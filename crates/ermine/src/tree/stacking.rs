@@ -46,6 +46,23 @@ const REASON: &str = "every model is fitted to all rows and to all but each fold
 const FOLDS: &[(Property, &str)] =
     &[(Property::WeightIsRepetition, "rows are dealt into folds, and copies of a row may fall into different ones")];
 
+macro_rules! layers {
+    ($type:ty, $task:ident, $last:literal) => {
+        impl $type {
+            fn layers(&self) -> Layers<'_> {
+                Layers {
+                    name: Self::NAME,
+                    task: Task::$task,
+                    specs: &self.estimators,
+                    last: self.final_estimator.clone().unwrap_or_else(|| Spec::new($last)),
+                    folds: self.cv,
+                    passthrough: self.passthrough,
+                }
+            }
+        }
+    };
+}
+
 impl Estimator for StackingClassifier {
     type Model = StackingModel;
 
@@ -64,20 +81,19 @@ impl Estimator for StackingClassifier {
     };
 
     fn takes(&self) -> Info {
-        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
-        takes(Info { passes: self.passes(), ..Self::INFO }, &self.estimators, last, self.passthrough)
+        self.layers().takes(Info { passes: self.passes(), ..Self::INFO })
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
-        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
-        cost(&self.estimators, &last, self.cv, self.passthrough, shape)
+        self.layers().cost(shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
-        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("LogisticRegression"));
-        fit(Self::NAME, Task::Classification, &self.estimators, &last, self.cv, self.passthrough, data, ctx)
+        self.layers().fit(data, ctx)
     }
 }
+
+layers!(StackingClassifier, Classification, "LogisticRegression");
 
 impl Estimator for StackingRegressor {
     type Model = StackingModel;
@@ -97,106 +113,109 @@ impl Estimator for StackingRegressor {
     };
 
     fn takes(&self) -> Info {
-        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
-        takes(Info { passes: self.passes(), ..Self::INFO }, &self.estimators, last, self.passthrough)
+        self.layers().takes(Info { passes: self.passes(), ..Self::INFO })
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
-        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
-        cost(&self.estimators, &last, self.cv, self.passthrough, shape)
+        self.layers().cost(shape)
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
-        let last = self.final_estimator.clone().unwrap_or_else(|| Spec::new("Ridge"));
-        fit(Self::NAME, Task::Regression, &self.estimators, &last, self.cv, self.passthrough, data, ctx)
+        self.layers().fit(data, ctx)
     }
 }
 
-/// Each model on all rows and without each fold, then the last one on what they predict.
-fn cost(specs: &[Spec], last: &Spec, folds: usize, passthrough: bool, shape: &Shape) -> f64 {
-    let fits = folds as f64 + 1.0;
-    let width = width(if let TargetKind::Class(classes) = shape.target { classes } else { 0 });
-    let cols = specs.len() * width + if passthrough { shape.cols } else { 0 };
-    let stacked = Shape { cols, sparse: false, ..shape.clone() };
-    fits * specs.iter().map(|spec| nested::cost(spec, shape)).sum::<f64>() + nested::cost(last, &stacked)
-}
+layers!(StackingRegressor, Regression, "Ridge");
 
-/// The last model sees the columns only if they are passed through to it.
-fn takes(info: Info, specs: &[Spec], last: Spec, passthrough: bool) -> Info {
-    let mut all = specs.to_vec();
-    all.extend(passthrough.then_some(last));
-    nested::taken(info, &all)
-}
-
-fn fit(
-    name: &str,
+/// What both estimators have in common.
+struct Layers<'a> {
+    name: &'static str,
     task: Task,
-    specs: &[Spec],
-    last: &Spec,
+    specs: &'a [Spec],
+    last: Spec,
     folds: usize,
     passthrough: bool,
-    data: &dyn Source,
-    ctx: &Ctx,
-) -> Result<Fit<StackingModel>> {
-    let batch = data.in_memory(name, REASON)?;
-    ctx.check()?;
-    let n = batch.rows();
-    if specs.is_empty() {
-        return Err(Error::Parameter {
-            model: name.into(),
-            name: "estimators".into(),
-            value: "an empty list".into(),
-            allowed: "a list of at least one model".into(),
-        });
+}
+
+impl Layers<'_> {
+    /// Each model on all rows and without each fold, then the last one on what they predict.
+    fn cost(&self, shape: &Shape) -> f64 {
+        let fits = self.folds as f64 + 1.0;
+        let width = width(if let TargetKind::Class(classes) = shape.target { classes } else { 0 });
+        let cols = self.specs.len() * width + if self.passthrough { shape.cols } else { 0 };
+        let stacked = Shape { cols, sparse: false, ..shape.clone() };
+        fits * self.specs.iter().map(|spec| nested::cost(spec, shape)).sum::<f64>() + nested::cost(&self.last, &stacked)
     }
-    if n < folds {
-        return Err(Error::Data(format!("{name}: cv={folds} folds need as many rows, but there are {n}")));
+
+    /// The last model sees the columns only if they are passed through to it.
+    fn takes(self, info: Info) -> Info {
+        let mut all = self.specs.to_vec();
+        all.extend(self.passthrough.then_some(self.last));
+        nested::taken(info, &all)
     }
-    let classes = match batch.y {
-        Target::Class { classes, .. } => classes,
-        _ => 0,
-    };
-    let (fold, folds) = match folds::given(ctx, n)? {
-        Some(runs) => ((0..n).map(|row| runs.partition_point(|run| run.end <= row)).collect(), runs.len()),
-        None => (deal(ctx, &batch, folds), folds),
-    };
-    let all: Vec<u32> = (0..n as u32).collect();
-    let whole = Subset::new(&batch, data.features(), &all, None);
-    let mut members = Vec::new();
-    let mut columns: Vec<Vec<f64>> = Vec::new();
-    for (m, spec) in specs.iter().enumerate() {
-        let member = Member::fit(name, spec, task, &whole.data(&batch.y)?, &ctx.child("member", m as u64))?;
-        let width = width(classes);
-        let mut held_out = vec![0.0; n * width];
-        for f in 0..folds {
-            ctx.check()?;
-            let (inside, outside): (Vec<u32>, Vec<u32>) = all.iter().partition(|&&row| fold[row as usize] != f);
-            if outside.is_empty() {
-                continue;
-            }
-            let (train, test) =
-                (Subset::new(&batch, data.features(), &inside, None), Subset::new(&batch, &[], &outside, None));
-            let child = ctx.child("member", m as u64).child("fold", f as u64);
-            let part = Member::fit(name, spec, task, &train.data(&batch.y)?, &child)?;
-            let predicted = features(&part, &X::dense(&test.x, test.cols)?, classes)?;
-            for (row, values) in outside.iter().zip(predicted.chunks_exact(width)) {
-                held_out[*row as usize * width..(*row as usize + 1) * width].copy_from_slice(values);
-            }
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
+        let &Layers { name, task, specs, ref last, folds, passthrough } = self;
+        let batch = data.in_memory(name, REASON)?;
+        ctx.check()?;
+        let n = batch.rows();
+        if specs.is_empty() {
+            return Err(Error::Parameter {
+                model: name.into(),
+                name: "estimators".into(),
+                value: "an empty list".into(),
+                allowed: "a list of at least one model".into(),
+            });
         }
-        columns.push(held_out);
-        members.push(member);
-        ctx.progress(Progress { what: "stacking", step: m + 1, of: Some(specs.len()), value: None });
+        if n < folds {
+            return Err(Error::Data(format!("{name}: cv={folds} folds need as many rows, but there are {n}")));
+        }
+        let classes = match batch.y {
+            Target::Class { classes, .. } => classes,
+            _ => 0,
+        };
+        let (fold, folds) = match folds::given(ctx, n)? {
+            Some(runs) => ((0..n).map(|row| runs.partition_point(|run| run.end <= row)).collect(), runs.len()),
+            None => (deal(ctx, &batch, folds), folds),
+        };
+        let all: Vec<u32> = (0..n as u32).collect();
+        let whole = Subset::new(&batch, data.features(), &all, None);
+        let mut members = Vec::new();
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        for (m, spec) in specs.iter().enumerate() {
+            let member = Member::fit(name, spec, task, &whole.data(&batch.y)?, &ctx.child("member", m as u64))?;
+            let width = member_width(&member, classes);
+            let mut held_out = vec![0.0; n * width];
+            for f in 0..folds {
+                ctx.check()?;
+                let (inside, outside): (Vec<u32>, Vec<u32>) = all.iter().partition(|&&row| fold[row as usize] != f);
+                if outside.is_empty() {
+                    continue;
+                }
+                let (train, test) =
+                    (Subset::new(&batch, data.features(), &inside, None), Subset::new(&batch, &[], &outside, None));
+                let child = ctx.child("member", m as u64).child("fold", f as u64);
+                let part = Member::fit(name, spec, task, &train.data(&batch.y)?, &child)?;
+                let predicted = features(&part, &X::dense(&test.x, test.cols)?, classes)?;
+                for (row, values) in outside.iter().zip(predicted.chunks_exact(width)) {
+                    held_out[*row as usize * width..(*row as usize + 1) * width].copy_from_slice(values);
+                }
+            }
+            columns.push(held_out);
+            members.push(member);
+            ctx.progress(Progress { what: "stacking", step: m + 1, of: Some(specs.len()), value: None });
+        }
+        let table = assemble(&columns, passthrough.then_some(&batch.x), n);
+        let cols = table.len() / n;
+        let last_data = Data::new(X::dense(&table, cols)?).target(batch.y)?;
+        let last_data = match batch.weights {
+            Some(weights) => last_data.weights(weights)?,
+            None => last_data,
+        };
+        let last = Member::fit(name, last, task, &last_data, &ctx.child("last", 0))?;
+        let log = FitLog::members(specs.len() * (folds + 1) + 1);
+        Ok(Fit::new(StackingModel { cols: batch.x.cols(), classes, passthrough, members, last }, log))
     }
-    let table = assemble(&columns, passthrough.then_some(&batch.x), n);
-    let cols = table.len() / n;
-    let last_data = Data::new(X::dense(&table, cols)?).target(batch.y)?;
-    let last_data = match batch.weights {
-        Some(weights) => last_data.weights(weights)?,
-        None => last_data,
-    };
-    let last = Member::fit(name, last, task, &last_data, &ctx.child("last", 0))?;
-    let log = FitLog::members(specs.len() * (folds + 1) + 1);
-    Ok(Fit::new(StackingModel { cols: batch.x.cols(), classes, passthrough, members, last }, log))
 }
 
 /// The fold of each row: the rows of each class in a random order, one fold after the other.
@@ -215,10 +234,26 @@ fn width(classes: usize) -> usize {
     if classes <= 2 { 1 } else { classes }
 }
 
-/// Predicted numbers, or probabilities; of two classes the second says it all.
+/// Numbers of a fitted member: one without probabilities gives its margins.
+fn member_width(member: &Member, classes: usize) -> usize {
+    match margins(member) {
+        Some(margins) if classes > 0 => margins,
+        _ => width(classes),
+    }
+}
+
+/// How many margins a member without probabilities has.
+fn margins(member: &Member) -> Option<usize> {
+    let outputs = member.model.outputs();
+    let decision = outputs.iter().find(|(output, _)| *output == Output::Decision);
+    decision.filter(|_| !member.has(Output::Probability)).map(|(_, width)| *width)
+}
+
+/// Predicted numbers, probabilities, or margins where there are none; of two classes the second says it all.
 fn features(member: &Member, x: &X, classes: usize) -> Result<Vec<f64>> {
     match classes {
         0 => member.predict(x, Output::Value),
+        _ if margins(member).is_some() => member.predict(x, Output::Decision),
         2 => Ok(member.shares(x, 2)?.chunks_exact(2).map(|row| row[1]).collect()),
         k => member.shares(x, k),
     }
@@ -279,7 +314,7 @@ impl Model for StackingModel {
             return Err(Error::Data("the stored stacking is inconsistent".into()));
         }
         self.members.iter().try_for_each(|member| member.check(self.cols, self.classes))?;
-        let own = self.members.len() * width(self.classes);
+        let own: usize = self.members.iter().map(|member| member_width(member, self.classes)).sum();
         self.last.check(own + if self.passthrough { self.cols } else { 0 }, self.classes)
     }
 }

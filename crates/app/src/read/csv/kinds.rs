@@ -8,12 +8,16 @@ use super::{
     records::walk_quotes,
 };
 use crate::read::ReadOptions;
-use crate::table::{self, Kind, KindSet, Na, Places, SAMPLE_ROWS};
+use crate::table::{self, Form, FormSet, Kind, Na, Places, SAMPLE_ROWS};
 use ermine_core::error::{Error, Result};
 use memchr::memchr_iter;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
+/// What a file says of its columns.
 pub(super) struct Inference {
+    /// What was taken for granted before kinds were known.
+    assumed: Vec<String>,
     pub(super) columns: Vec<InferredColumn>,
     /// Columns of the file in the order wanted.
     pub(super) order: Vec<usize>,
@@ -26,7 +30,9 @@ pub(super) struct Inference {
 pub(super) struct InferredColumn {
     /// The user's word.
     pub(super) declared: Option<Kind>,
-    pub(super) possible: KindSet,
+    pub(super) possible: FormSet,
+    /// The forms that the user's word allows.
+    required: Option<FormSet>,
     /// What a string column becomes.
     pub(super) is_text: bool,
     pub(super) state: State,
@@ -43,19 +49,34 @@ pub(super) enum State {
 }
 
 pub(super) enum Wanted {
-    Kind(Kind),
+    Form(Form),
+    Text,
     /// A category if it does not have too many levels.
     Strings,
 }
 
 impl InferredColumn {
     pub(super) fn want(&self) -> Wanted {
-        match self.declared.or(self.possible.first()) {
-            Some(Kind::Category) => Wanted::Strings,
-            Some(kind) => Wanted::Kind(kind),
-            None if self.is_text => Wanted::Kind(Kind::Text),
-            None => Wanted::Strings,
+        match (self.declared, self.form()) {
+            (Some(Kind::Category), _) => Wanted::Strings,
+            (Some(Kind::Text), _) => Wanted::Text,
+            (_, Some(form)) => Wanted::Form(form),
+            (_, None) if self.is_text => Wanted::Text,
+            (_, None) => Wanted::Strings,
         }
+    }
+
+    /// `None` for strings.
+    pub(super) fn form(&self) -> Option<Form> {
+        match self.declared {
+            Some(Kind::Category | Kind::Text) => None,
+            _ => self.possible.first().or(self.required.and_then(FormSet::first)),
+        }
+    }
+
+    /// A field that does not fit is a mistake: there is no other way to read what the user asked for.
+    fn must(&self) -> bool {
+        self.required.is_some() && self.possible.is_single()
     }
 }
 
@@ -77,17 +98,24 @@ impl Inference {
             declared[places.of(name)?] = Some(*kind);
         }
         let markers = options.all_na(None);
-        let na = Na::new(&markers);
+        let na = options.missing(&markers);
         let mut columns = Vec::with_capacity(names.len());
-        for declared in declared {
-            let state = State::Unwanted;
-            columns.push(InferredColumn { declared, possible: KindSet::ALL, is_text: false, state });
+        for (name, declared) in names.iter().zip(declared) {
+            let forms = options.forms_of(name, layout.delimiter);
+            let required = match declared {
+                Some(Kind::Category | Kind::Text) => None,
+                Some(kind) => Some(forms.of_kind(kind)),
+                None => options.date_formats.contains_key(name).then_some(forms),
+            };
+            let possible = required.unwrap_or(forms);
+            columns.push(InferredColumn { declared, possible, required, is_text: false, state: State::Unwanted });
         }
         for &index in &order {
             columns[index].state = State::Parsing;
         }
         let (delimiter, names) = (layout.delimiter, names.clone());
-        let mut inference = Inference { columns, order, na, markers, delimiter, names };
+        let assumed = options.assumed.iter().chain(&layout.assumed).cloned().collect();
+        let mut inference = Inference { assumed, columns, order, na, markers, delimiter, names };
         let head = head_of(body, delimiter, (HEAD_FIELDS / inference.names.len().max(1)).clamp(200, SAMPLE_ROWS));
         let mut plan = inference.plan();
         plan.wants.iter_mut().filter(|want| !matches!(want, Want::Skip)).for_each(|want| *want = Want::Strings);
@@ -97,9 +125,12 @@ impl Inference {
             if let Raw::Strings(strings) = raw {
                 let levels = strings.parts.iter().flat_map(|(_, part)| part.iter());
                 let fields = levels.map(|level| trim(level.as_bytes()));
-                column.possible = fields
-                    .filter(|field| !table::number(field).is_some_and(|value| na.is_missing_number(value)))
-                    .fold(KindSet::ALL, |possible, field| possible.and(KindSet::of(field)));
+                let mut known =
+                    fields.filter(|field| !table::number(field).is_some_and(|value| na.is_missing_number(value)));
+                // The first word ends it.
+                while let (Some(_), Some(field)) = (column.possible.first(), known.next()) {
+                    column.possible = column.possible.and(FormSet::of(field));
+                }
                 column.is_text = strings.evidence(block.rows).is_text();
             }
         });
@@ -109,7 +140,8 @@ impl Inference {
     pub(super) fn plan(&self) -> Plan {
         let wants = self.columns.iter().map(|column| match (&column.state, column.want()) {
             (State::Unwanted | State::Done, _) => Want::Skip,
-            (_, Wanted::Kind(kind)) => Want::Kind { kind, must: column.declared.is_some() },
+            (_, Wanted::Form(form)) => Want::Value { form, must: column.must() },
+            (_, Wanted::Text) => Want::Text,
             (_, Wanted::Strings) => Want::Strings,
         });
         Plan { delimiter: self.delimiter, wants: wants.collect(), na: self.na.clone(), names: self.names.clone() }
@@ -122,6 +154,40 @@ impl Inference {
                 column.state = State::Failed;
             }
         }
+    }
+
+    /// How columns are spelt where that needs a word, and all that was taken for granted.
+    pub(super) fn spelling(&self) -> (BTreeMap<String, Form>, Vec<String>) {
+        let mut forms = BTreeMap::new();
+        let mut assumed = self.assumed.clone();
+        let mut alike: Vec<(Form, Vec<&str>)> = Vec::new();
+        for &index in &self.order {
+            let (column, name) = (&self.columns[index], &self.names[index]);
+            let Some(form) = column.form().filter(|form| !form.is_usual()) else { continue };
+            forms.insert(name.clone(), form);
+            match alike.iter_mut().find(|(other, _)| *other == form) {
+                Some((_, names)) => names.push(name),
+                None => alike.push((form, vec![name])),
+            }
+            if let Some(rival) = column.possible.rival() {
+                let settle = match form.kind() {
+                    Kind::Number => "--decimal comma or --decimal point".into(),
+                    _ => format!("--date-format {name}={}", rival.to_string().split(' ').next().unwrap_or_default()),
+                };
+                assumed.push(format!("'{name}' could as well be {rival}, no value tells: {settle} settles it"));
+            }
+        }
+        for (form, names) in alike {
+            let list = names.iter().take(5).map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+            let more = if names.len() > 5 { format!(" and {} more", names.len() - 5) } else { String::new() };
+            let what = match form {
+                Form::Time => "times, in hours, written".into(),
+                form => format!("{}s written", form.kind()),
+            };
+            let unit = if form.to_string().ends_with('%') { "; 12.5% is 12.5" } else { "" };
+            assumed.push(format!("{list}{more}: {what} {form}{unit}"));
+        }
+        (forms, assumed)
     }
 
     /// After a pass: whether it was the last one.

@@ -3,7 +3,7 @@
 use super::{HEAD_BYTES, fields::Cursor};
 use crate::{
     read::ReadOptions,
-    table::{KindSet, Schema},
+    table::{FormSet, Schema},
 };
 use ermine_core::error::{Error, Result};
 use memchr::{memchr, memrchr};
@@ -15,6 +15,8 @@ pub(super) struct Layout {
     pub(super) names: Vec<String>,
     /// Where the first row begins.
     pub(super) body: usize,
+    /// What was taken for granted.
+    pub(super) assumed: Vec<String>,
 }
 
 impl Layout {
@@ -44,17 +46,36 @@ impl Layout {
             !schema.columns.is_empty()
                 && schema.columns.iter().all(|wanted| first.iter().any(|field| known(field, &wanted.name)))
         });
-        let header = options.header.unwrap_or_else(|| all_named || looks_like_header(&first));
+        let mut assumed = Vec::new();
+        let header = options.header.unwrap_or_else(|| {
+            all_named || looks_like_header(&first) || {
+                let counted = counts_on(&first) && !next_counts_on(&mut Cursor::new(head, cursor.pos, delimiter));
+                if counted {
+                    assumed
+                        .push("the numbers in the first line are names of columns; --no-header says otherwise".into());
+                }
+                counted
+            }
+        });
         let names = if header {
             let names: Result<Vec<String>, _> = first.into_iter().map(String::from_utf8).collect();
-            let names = names
-                .map_err(|_| Error::format(path, 1, "the header is not valid UTF-8").hint("save the file as UTF-8"))?;
-            unique_names(names)
+            let names = names.map_err(|_| {
+                Error::format(path, 1, "the header is not valid UTF-8").hint("name its encoding with --encoding")
+            })?;
+            let unique = unique_names(names.clone());
+            let renamed = names.iter().zip(&unique).filter(|(name, unique)| name != unique && !name.is_empty());
+            let renamed: Vec<String> = renamed.map(|(name, unique)| format!("'{name}' to '{unique}'")).collect();
+            if !renamed.is_empty() {
+                let more = if renamed.len() > 3 { format!(" and {} more", renamed.len() - 3) } else { String::new() };
+                let some = renamed.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+                assumed.push(format!("columns of the same name are renamed: {some}{more}"));
+            }
+            unique
         } else {
             unique_names(vec![String::new(); first.len()])
         };
         let body = if header { cursor.pos.min(head.len()) } else { 0 };
-        Ok(Layout { delimiter, header, names, body })
+        Ok(Layout { delimiter, header, names, body, assumed })
     }
 }
 
@@ -63,9 +84,26 @@ fn trim_lines(data: &[u8]) -> &[u8] {
     &data[start..]
 }
 
-/// Names of columns do not look like values.
+/// Names of columns do not look like values; `inf` and `nan` may be names.
 fn looks_like_header(first: &[Vec<u8>]) -> bool {
-    !first.iter().any(|field| KindSet::of(field).first().is_some())
+    let word = |field: &[u8]| matches!(field.to_ascii_lowercase().as_slice(), b"inf" | b"infinity" | b"nan");
+    !first.iter().any(|field| !word(field) && FormSet::of(field).first().is_some())
+}
+
+/// Whether the numbers among these fields go up in equal steps, as years and numbered columns do.
+fn counts_on(fields: &[Vec<u8>]) -> bool {
+    let numbers: Vec<f64> = fields.iter().filter_map(|field| crate::table::number(field)).collect();
+    let others = fields.len() - numbers.len();
+    let step = numbers.get(1).zip(numbers.first()).map_or(0.0, |(second, first)| second - first);
+    let even = numbers.iter().all(|value| value.fract() == 0.0)
+        && numbers.windows(2).all(|pair| pair[1] - pair[0] == step)
+        && fields.iter().all(|field| crate::table::number(field).is_some() || FormSet::of(field).first().is_none());
+    numbers.len() >= 2 && even && step > 0.0 && (others == 0 || fields.iter().any(|field| !field.is_empty()))
+}
+
+/// Whether any of the next records does: then the first is a row like them.
+fn next_counts_on(cursor: &mut Cursor) -> bool {
+    (0..20).any(|_| matches!(cursor.record(), Ok(Some(fields)) if counts_on(&fields)))
 }
 
 /// The candidate that splits the first records into the same number of fields, the most if several do.

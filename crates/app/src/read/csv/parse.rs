@@ -6,7 +6,7 @@ use super::{
     records::cut,
 };
 use crate::table::{
-    self, Category, Column, Dictionary, Kind, KindSet, MISSING, Na, Places, Schema, Strings, Table, Text, UNSEEN,
+    self, Category, Column, Dictionary, Form, FormSet, Kind, MISSING, Na, Places, Schema, Strings, Table, Text, UNSEEN,
 };
 use ermine_core::error::Result;
 use memchr::memchr;
@@ -26,11 +26,12 @@ pub(super) struct Plan {
 
 pub(super) enum Want {
     Skip,
-    /// A field that does not fit is the user's mistake if the kind was declared, and our wrong guess otherwise.
-    Kind {
-        kind: Kind,
+    /// A field that does not fit is the user's mistake if it must, and our wrong guess otherwise.
+    Value {
+        form: Form,
         must: bool,
     },
+    Text,
     /// Codes of our own.
     Strings,
     /// Codes of a schema.
@@ -47,7 +48,8 @@ impl Plan {
                 .map_err(|error| error.hint(format!("{} needs all columns of the schema", path.display())))?;
             wants[index] = match field.kind {
                 Kind::Category => Want::Levels(Dictionary::from_levels(&field.levels)),
-                kind => Want::Kind { kind, must: true },
+                Kind::Text => Want::Text,
+                kind => Want::Value { form: field.form.unwrap_or(Form::usual(kind)), must: true },
             };
         }
         Ok(Plan { delimiter: layout.delimiter, wants, na, names: layout.names.clone() })
@@ -70,7 +72,7 @@ pub(super) enum Raw {
     Strings(Strings),
     Text(Text),
     /// Some field does not fit; the kinds that remain possible.
-    Failed(KindSet),
+    Failed(FormSet),
 }
 
 impl Raw {
@@ -102,7 +104,8 @@ impl Block {
             };
             named.push((field.name.clone(), column));
         }
-        Ok(Table::new(named)?.with_na(na.to_vec()))
+        let forms = schema.columns.iter().filter_map(|field| Some((field.name.clone(), field.form?))).collect();
+        Ok(Table::new(named)?.with_na(na.to_vec()).with_forms(forms, Vec::new()))
     }
 }
 
@@ -112,11 +115,13 @@ enum Slot<'a> {
     Number(&'a mut [f64]),
     Date(&'a mut [f64]),
     DateTime(&'a mut [f64]),
+    /// Spelt otherwise than usual.
+    Value(&'a mut [f64], Form),
     Boolean(&'a mut [Option<bool>]),
     Levels(&'a mut [u32], &'a Dictionary),
     Strings(&'a mut [u32], Box<Dictionary>),
     Text(Box<Text>),
-    Failed(KindSet),
+    Failed(FormSet),
 }
 
 /// What a piece leaves behind besides values in place.
@@ -124,7 +129,7 @@ enum Rest {
     Nothing,
     Dictionary(Box<Dictionary>),
     Text(Box<Text>),
-    Failed(KindSet),
+    Failed(FormSet),
 }
 
 /// Parses a stretch of whole records.
@@ -141,14 +146,14 @@ pub(super) fn parse(data: &[u8], plan: &Plan, chunk_bytes: usize) -> Result<Bloc
         .par_iter()
         .map(|want| match want {
             // Zeroed memory costs nothing until a thread writes to it.
-            Want::Kind { kind: Kind::Number, .. } => Raw::Number(vec![0.0; total]),
-            Want::Kind { kind: Kind::Date, .. } => Raw::Date(vec![0.0; total]),
-            Want::Kind { kind: Kind::DateTime, .. } => Raw::DateTime(vec![0.0; total]),
-            Want::Kind { kind: Kind::Boolean, .. } => Raw::Boolean(vec![None; total]),
-            Want::Kind { kind: Kind::Text, .. } => Raw::Text(Text::default()),
-            Want::Kind { kind: Kind::Category, .. } | Want::Strings => {
-                Raw::Strings(Strings { codes: vec![0; total], parts: Vec::new() })
-            }
+            Want::Value { form, .. } => match form.kind() {
+                Kind::Date => Raw::Date(vec![0.0; total]),
+                Kind::DateTime => Raw::DateTime(vec![0.0; total]),
+                Kind::Boolean => Raw::Boolean(vec![None; total]),
+                _ => Raw::Number(vec![0.0; total]),
+            },
+            Want::Text => Raw::Text(Text::default()),
+            Want::Strings => Raw::Strings(Strings { codes: vec![0; total], parts: Vec::new() }),
             Want::Levels(_) => Raw::Levels(vec![0; total]),
             Want::Skip => Raw::Skip,
         })
@@ -157,9 +162,15 @@ pub(super) fn parse(data: &[u8], plan: &Plan, chunk_bytes: usize) -> Result<Bloc
     let mut slots: Vec<Vec<Slot>> = (0..pieces).map(|_| Vec::with_capacity(columns.len())).collect();
     for (raw, want) in columns.iter_mut().zip(&plan.wants) {
         match (raw, want) {
-            (Raw::Number(values), _) => deal(&mut slots, &bounds, values, Slot::Number),
-            (Raw::Date(values), _) => deal(&mut slots, &bounds, values, Slot::Date),
-            (Raw::DateTime(values), _) => deal(&mut slots, &bounds, values, Slot::DateTime),
+            (Raw::Number(values) | Raw::Date(values) | Raw::DateTime(values), Want::Value { form, .. }) => {
+                let slot = |part| match form.kind() {
+                    _ if !form.is_usual() => Slot::Value(part, *form),
+                    Kind::Date => Slot::Date(part),
+                    Kind::DateTime => Slot::DateTime(part),
+                    _ => Slot::Number(part),
+                };
+                deal(&mut slots, &bounds, values, slot);
+            }
             (Raw::Boolean(values), _) => deal(&mut slots, &bounds, values, Slot::Boolean),
             (Raw::Levels(codes), Want::Levels(levels)) => {
                 deal(&mut slots, &bounds, codes, |part| Slot::Levels(part, levels));
@@ -205,7 +216,7 @@ pub(super) fn parse(data: &[u8], plan: &Plan, chunk_bytes: usize) -> Result<Bloc
             match (rest, &mut *raw) {
                 (Rest::Dictionary(dictionary), Raw::Strings(strings)) => strings.parts.push((*rows, *dictionary)),
                 (Rest::Text(text), _) => texts.push(*text),
-                (Rest::Failed(kinds), _) => possible = Some(kinds.and(possible.unwrap_or(KindSet::ALL))),
+                (Rest::Failed(kinds), _) => possible = Some(kinds.and(possible.unwrap_or(FormSet::ALL))),
                 _ => {}
             }
         }
@@ -302,13 +313,14 @@ fn parse_piece(
                     }
                     _ => put_number(&mut out[row], field, na, table::datetime),
                 },
+                Slot::Value(out, form) => put_number(&mut out[row], field, na, |field| form.read(field)),
                 Slot::Boolean(out) => match table::boolean(field) {
                     Some(value) if na.is_only_usual() => {
                         out[row] = Some(value);
                         true
                     }
                     _ => {
-                        let declared = matches!(plan.wants[index], Want::Kind { must: true, .. });
+                        let declared = matches!(plan.wants[index], Want::Value { must: true, .. });
                         put_boolean(&mut out[row], field, na, declared)
                     }
                 },
@@ -343,13 +355,19 @@ fn parse_piece(
             };
             if !fits {
                 let field = trim(field);
-                if let Want::Kind { kind, must: true } = plan.wants[index] {
+                if let Want::Value { form, must: true } = plan.wants[index] {
                     let (name, value) = (&plan.names[index], table::quote(field));
-                    let problem = format!("column '{name}': {value} is not {}", kind.noun());
+                    let like = match form {
+                        form if form.kind() == Kind::Date && form.is_usual() => " like 2024-03-01".into(),
+                        form if form.kind() == Kind::DateTime && form.is_usual() => " like 2024-03-01T10:00:00".into(),
+                        form if form.is_usual() => String::new(),
+                        form => format!(" like {form}"),
+                    };
+                    let problem = format!("column '{name}': {value} is not {}{like}", form.kind().noun());
                     return Err(Box::new(Fault::new(span.start, problem)));
                 }
                 failed[index].store(true, Ordering::Relaxed);
-                *slot = Slot::Failed(KindSet::of(field));
+                *slot = Slot::Failed(FormSet::of(field));
             }
         }
         row += 1;
@@ -401,5 +419,5 @@ pub(super) fn ragged(
 #[cold]
 fn not_utf8(at: usize, name: &str, field: &[u8]) -> Box<Fault> {
     let problem = format!("column '{name}': {} is not valid UTF-8", table::quote(field));
-    Box::new(Fault::new(at, problem).hint("save the file as UTF-8"))
+    Box::new(Fault::new(at, problem).hint("name its encoding, such as --encoding windows-1252"))
 }

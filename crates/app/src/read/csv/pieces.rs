@@ -1,15 +1,15 @@
 //! A file that is read in pieces of bounded size, for tables that need not fit into memory.
 
 use super::{
-    GZIP_MAGIC, HEAD_BYTES, LONGEST_RECORD, fields::Fault, layout::Layout, newlines, records::last_record_end,
-    without_bom,
+    HEAD_BYTES, LONGEST_RECORD, fields::Fault, layout::Layout, newlines, records::last_record_end, without_bom,
 };
-use crate::{read::ReadOptions, table::Schema};
+use crate::{
+    read::{ReadOptions, input::Decoding},
+    table::Schema,
+};
 use ermine_core::error::{Error, Result};
-use flate2::read::MultiGzDecoder;
 use memchr::memchr;
 use std::{
-    fs::File,
     io::Read,
     path::{Path, PathBuf},
 };
@@ -17,7 +17,9 @@ use std::{
 /// Goes through a file in pieces of whole records.
 pub(super) struct Pieces {
     pub(super) path: PathBuf,
-    pub(super) input: Box<dyn Read>,
+    /// As the decoded text is to be read.
+    pub(super) options: ReadOptions,
+    input: Box<dyn Read>,
     pub(super) layout: Layout,
     buffer: Vec<u8>,
     /// The current piece in the buffer.
@@ -36,28 +38,18 @@ impl Pieces {
         schema: Option<&Schema>,
         chunk_bytes: usize,
     ) -> Result<Pieces> {
-        let mut input: Box<dyn Read> = if path == Path::new("-") {
-            Box::new(std::io::stdin())
-        } else {
-            Box::new(File::open(path).map_err(|error| Error::io(path, "open", &error))?)
-        };
-        let mut magic = Vec::new();
-        input.by_ref().take(2).read_to_end(&mut magic).map_err(|error| Error::io(path, "read", &error))?;
-        let is_gzip = magic == GZIP_MAGIC;
-        let whole = std::io::Cursor::new(magic).chain(input);
-        let input: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-
-        let layout = Layout { delimiter: b',', header: false, names: Vec::new(), body: 0 };
+        let (input, options) = Decoding::of_file(path, options)?.open(options)?;
+        let layout = Layout { delimiter: b',', header: false, names: Vec::new(), body: 0, assumed: Vec::new() };
         let (buffer, path) = (Vec::new(), path.to_path_buf());
         let mut pieces =
-            Pieces { path, input, layout, buffer, start: 0, end: 0, input_ended: false, line: 1, chunk_bytes };
+            Pieces { path, options, input, layout, buffer, start: 0, end: 0, input_ended: false, line: 1, chunk_bytes };
         pieces.fill(HEAD_BYTES + 4)?;
-        let bom = pieces.buffer.len() - without_bom(&pieces.path, &pieces.buffer)?.len();
+        let bom = pieces.buffer.len() - without_bom(&pieces.buffer).len();
         pieces.start = bom;
         while !pieces.input_ended && memchr(b'\n', pieces.rest()).is_none() {
             pieces.fill(2 * pieces.buffer.len())?;
         }
-        pieces.layout = Layout::find(&pieces.path, pieces.rest(), options, schema)?;
+        pieces.layout = Layout::find(&pieces.path, pieces.rest(), &pieces.options, schema)?;
         pieces.line += newlines(&pieces.rest()[..pieces.layout.body]);
         pieces.start += pieces.layout.body;
         // As much as kinds are guessed from when the whole file is at hand.
@@ -80,7 +72,7 @@ impl Pieces {
         &self.buffer[self.start..self.end]
     }
 
-    pub(super) fn error(&self, fault: Box<Fault>) -> Error {
+    pub(super) fn error(&self, fault: Fault) -> Error {
         fault.locate(&self.path, self.rest(), self.line)
     }
 

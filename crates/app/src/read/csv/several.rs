@@ -1,16 +1,15 @@
 //! A CSV file that several workers read, each the records that begin in its bytes ([`crate::read::shares`]).
 
-use super::{Content, GZIP_MAGIC, Part, layout::Layout, records::first_record, without_bom};
+use super::{Content, Part, layout::Layout, records::first_record, without_bom};
 use crate::{
-    read::ReadOptions,
-    table::{Column, KindSet},
+    read::{ReadOptions, input::Decoding},
+    table::{Column, Form, FormSet},
 };
-use ermine_core::error::{Error, Result};
+use ermine_core::error::Result;
 use memchr::memchr;
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::File,
-    io::Read,
+    collections::BTreeMap,
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -21,6 +20,8 @@ pub(crate) struct CsvFile {
     content: Content,
     pub(super) bom: usize,
     pub(super) layout: Layout,
+    /// As the decoded text is to be read.
+    options: ReadOptions,
 }
 
 /// Where the records of a stretch begin, if it begins outside of quotes and if it begins inside; and whether it then ends inside.
@@ -45,22 +46,26 @@ impl Stretch {
 
 impl CsvFile {
     pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<CsvFile> {
-        let content = Content::map(path, options.memory)?;
-        let data = without_bom(path, &content)?;
+        let (content, options) = Content::map(path, options)?;
+        let data = without_bom(&content);
         let bom = content.len() - data.len();
-        let layout = Layout::find(path, data, options, None)?;
-        Ok(CsvFile { path: path.into(), bom, layout, content })
+        let layout = Layout::find(path, data, &options, None)?;
+        Ok(CsvFile { path: path.into(), bom, layout, content, options })
     }
 
     pub(super) fn data(&self) -> &[u8] {
         &self.content[self.bom..]
     }
 
-    pub(crate) fn is_packed(path: &Path) -> Result<bool> {
-        let mut start = Vec::new();
-        let file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
-        file.take(2).read_to_end(&mut start).map_err(|error| Error::io(path, "read", &error))?;
-        Ok(start == GZIP_MAGIC)
+    /// Whether each worker can read a part of it.
+    pub(crate) fn can_be_cut(path: &Path, options: &ReadOptions) -> Result<bool> {
+        Ok(Decoding::of_file(path, options)?.is_plain())
+    }
+
+    /// What is asked of the columns, and what is known of the text.
+    fn asked(&self, options: &ReadOptions) -> ReadOptions {
+        let ReadOptions { columns, kinds, .. } = options.clone();
+        ReadOptions { columns, kinds, ..self.options.clone() }
     }
 
     pub(crate) fn names(&self) -> &[String] {
@@ -73,7 +78,7 @@ impl CsvFile {
 
     /// Which string columns are free text, by the head of the file, in the order wanted.
     pub(crate) fn texts(&self, options: &ReadOptions) -> Result<Vec<bool>> {
-        let part = Part::start(&self.path, self.data(), &self.layout, 0..0, options)?;
+        let part = Part::start(&self.path, self.data(), &self.layout, 0..0, &self.asked(options))?;
         Ok(part.inference.order.iter().map(|&index| part.inference.columns[index].is_text).collect())
     }
 
@@ -95,7 +100,7 @@ impl CsvFile {
 
     /// These records, not yet as columns; `texts` as the first file of the table has them.
     pub(crate) fn part(&self, records: Range<usize>, options: &ReadOptions, texts: &[bool]) -> Result<CsvPart<'_>> {
-        let mut part = Part::start(&self.path, self.data(), &self.layout, records, options)?;
+        let mut part = Part::start(&self.path, self.data(), &self.layout, records, &self.asked(options))?;
         for (&index, &is_text) in part.inference.order.iter().zip(texts) {
             part.inference.columns[index].is_text = is_text;
         }
@@ -107,12 +112,16 @@ impl CsvFile {
 pub(crate) struct CsvPart<'a>(Part<'a>);
 
 impl CsvPart<'_> {
-    pub(crate) fn possible(&self) -> Vec<KindSet> {
+    pub(crate) fn possible(&self) -> Vec<FormSet> {
         self.0.possible()
     }
 
-    pub(crate) fn narrow(&mut self, possible: &[KindSet]) -> Result<()> {
+    pub(crate) fn narrow(&mut self, possible: &[FormSet]) -> Result<()> {
         self.0.narrow(possible)
+    }
+
+    pub(crate) fn spelling(&self) -> (BTreeMap<String, Form>, Vec<String>) {
+        self.0.inference.spelling()
     }
 
     pub(crate) fn finish(self) -> Vec<Column> {

@@ -1,0 +1,230 @@
+"""Models in other programs: ONNX in onnxruntime, SQL in SQLite and DuckDB, C and Rust compiled. All say what Ermine says."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from conftest import command_line
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+# Labels of their own rows only, a search within a radius, or nothing to predict.
+NONE = {
+    "AgglomerativeClustering",
+    "CountMixture",
+    "DBSCAN",
+    "NearestNeighbors",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
+}
+SMALL = {"max_iter": "20", "n_estimators": "5"}
+
+
+def run(*words, cwd):
+    done = subprocess.run([command_line(), *map(str, words)], capture_output=True, text=True, cwd=cwd)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout
+
+
+def models():
+    listed = json.loads(subprocess.run([command_line(), "models", "--json"], capture_output=True, text=True).stdout)
+    return [model["name"] for model in listed if model["task"] in ("Regression", "Classification", "Clustering")]
+
+
+def rows(n, new, seed):
+    """Numbers and levels, missing values, and among new rows a level that nobody knows."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(["red", "gr'een", "blue"], n).astype(object)
+    if new:
+        kind[rng.random(n) < 0.1] = "other"
+    kind[rng.random(n) < 0.05] = None
+    p, q, r = rng.normal(size=n) * 3 + 5, rng.exponential(size=n), rng.uniform(-3, 3, n)
+    y = 2 * p + q * r + (kind == "blue") * 4 + rng.normal(size=n)
+    label = np.array(["low", "middle", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
+    q[rng.random(n) < 0.1] = np.nan
+    count = np.abs(r * 3).round()
+    return pd.DataFrame({"p": np.abs(p), "q": q, "count": count, "kind": kind, "class": label, "y": np.abs(y) + 0.1})
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    rows(300, False, 1).to_csv(folder / "old.csv", index=False)
+    new = rows(2000, True, 2).drop(columns=["class", "y"])
+    new.insert(0, "id", range(len(new)))
+    new.to_csv(folder / "new.csv", index=False)
+    return folder, new
+
+
+def fitted(folder, name):
+    info = json.loads(run("models", name, "--json", cwd=folder))
+    task = info["info"]["task"] if "info" in info else info["task"]
+    words = ["fit", "old.csv", "--model", name, "--test", "0", "--folds", "0", "--force", "-o", f"{name}.ermine"]
+    target, other = ("y", "class") if task == "Regression" else ("class", "y")
+    words += ["--ignore", other] + (["--target", target] if task != "Clustering" else ["--ignore", target])
+    params = {param["name"] for param in info["params"]}
+    for param, value in SMALL.items():
+        if param in params:
+            words += ["--" + param.replace("_", "-"), value]
+    run(*words, cwd=folder)
+    run_out = run("predict", f"{name}.ermine", "new.csv", cwd=folder)
+    (folder / f"{name}.csv").write_text(run_out)
+    return pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=[""])
+
+
+def parts(said):
+    """The prediction and the probabilities of what the command line says."""
+    shares = [column for column in said if column.startswith("p(") or column.startswith("probability")]
+    others = [column for column in said if column not in shares]
+    return said[others[0]].to_numpy(), said[shares].to_numpy() if shares else None
+
+
+def same(name, found, expected, bound):
+    prediction, shares = expected
+    if prediction.dtype.kind in "fi" and np.asarray(found[0]).dtype.kind in "fi":
+        off = np.abs(np.asarray(found[0], float).ravel() - prediction) / np.maximum(1, np.abs(prediction))
+        assert off.max() <= bound, f"{name}: {off.max()}"
+    else:
+        assert (np.asarray(found[0]).ravel().astype(str) == prediction.astype(str)).mean() >= 0.9999, name
+    if shares is not None and found[1] is not None:
+        assert np.abs(found[1] - shares).max() <= bound, f"{name}: {np.abs(found[1] - shares).max()}"
+
+
+@pytest.mark.parametrize("name", models())
+def test_onnx(tables, name):
+    folder, new = tables
+    try:
+        expected = parts(fitted(folder, name))
+    except RuntimeError as refused:
+        pytest.skip(str(refused))
+    if name in NONE:
+        with pytest.raises(RuntimeError, match="no form outside Ermine"):
+            run("export", f"{name}.ermine", "--to", "onnx", cwd=folder)
+        return
+    run("export", f"{name}.ermine", "--to", "onnx", "--force", "-o", f"{name}.onnx", cwd=folder)
+    model = onnx.load(folder / f"{name}.onnx")
+    onnx.checker.check_model(model, full_check=True)
+    session = onnxruntime.InferenceSession(str(folder / f"{name}.onnx"), providers=["CPUExecutionProvider"])
+    inputs = {}
+    for entry in session.get_inputs():
+        column = new[entry.name]
+        if entry.type == "tensor(string)":
+            inputs[entry.name] = column.where(column.notna(), "").to_numpy(str).astype(object).reshape(-1, 1)
+        else:
+            inputs[entry.name] = column.to_numpy(float).reshape(-1, 1)
+    names = [output.name for output in session.get_outputs()]
+    answers = dict(zip(names, session.run(names, inputs)))
+    if "prediction" not in answers:
+        pytest.skip("a transformer")
+    shares = answers.get("probability") if expected[1] is not None else None
+    same(name, (answers["prediction"], shares), expected, 1e-9)
+
+
+SQL = [
+    "LinearRegression", "Ridge", "Lasso", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "SGDClassifier",
+    "LinearSVC", "GaussianNB", "LinearDiscriminantAnalysis", "DecisionTreeClassifier", "DecisionTreeRegressor",
+    "RandomForestClassifier", "RandomForestRegressor", "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor", "AdaBoostClassifier", "MLPClassifier", "VotingRegressor",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SQL)
+def test_sql(tables, name):
+    folder, new = tables
+    expected = parts(fitted(folder, name))
+    select = run("export", f"{name}.ermine", "--to", "sql", "--table", "main.rows_of", "--keep", "id", cwd=folder)
+    select = f"{select.strip()} ORDER BY id"
+    lite = sqlite3.connect(":memory:")
+    new.to_sql("rows_of", lite, index=False)
+    found = {"SQLite": pd.read_sql(select, lite)}
+    duckdb = pytest.importorskip("duckdb")
+    duck = duckdb.connect()
+    duck.register("given", new)
+    duck.execute("create table rows_of as select * from given")
+    found["DuckDB"] = duck.execute(select).df()
+    for database, table in found.items():
+        shares = [column for column in table if column.startswith("p(")]
+        answer = (table["prediction"].to_numpy(), table[shares].to_numpy(float) if shares else None)
+        same(f"{name} in {database}", answer, expected, 1e-9)
+
+
+CODE = [name for name in SQL if name not in ("VotingRegressor",)] + ["SVR", "KernelRidge", "QuadraticDiscriminantAnalysis"]
+
+
+def literal(value, kind):
+    if kind == "c":
+        return "NULL" if value is None else json.dumps(value)
+    return "None" if value is None else f"Some({json.dumps(value)})"
+
+
+@pytest.mark.parametrize("language", ["c", "rust"])
+@pytest.mark.parametrize("name", CODE)
+def test_code(tables, name, language):
+    folder, new = tables
+    compiler = shutil.which("cc" if language == "c" else "rustc")
+    if not compiler:
+        pytest.skip("no compiler")
+    expected = parts(fitted(folder, name))
+    end = "c" if language == "c" else "rs"
+    source = run("export", f"{name}.ermine", "--to", language, cwd=folder)
+    some = new.head(200)
+    number = (lambda x: "NAN" if np.isnan(x) else repr(float(x))) if language == "c" else (
+        lambda x: "f64::NAN" if np.isnan(x) else f"{float(x)!r}f64")
+    lines = []
+    for row in some.rename(columns={"count": "count_column"}).itertuples():
+        kind = None if row.kind is None or row.kind != row.kind else row.kind
+        cells = f"p: {number(row.p)}, q: {number(row.q)}, count: {number(row.count_column)}, kind: {literal(kind, language)}" \
+            if language == "rust" else \
+            f".p = {number(row.p)}, .q = {number(row.q)}, .count = {number(row.count_column)}, .kind = {literal(kind, language)}"
+        lines.append(cells)
+    classes = expected[0].dtype.kind not in "fi"
+    shares = 0 if expected[1] is None else expected[1].shape[1]
+    if language == "c":
+        show = '%s' if classes else '%.17g'
+        body = "".join("{ %s }, " % line for line in lines)
+        source += f"""
+#include <stdio.h>
+int main(void) {{
+    static const struct ermine_row rows[] = {{ {body} }};
+    for (int i = 0; i < {len(some)}; i++) {{
+        struct ermine_prediction out;
+        ermine_predict(&rows[i], &out);
+        printf("{show}", out.prediction);
+        {"".join(f'printf(",%.17g", out.probability[{k}]);' for k in range(shares))}
+        printf("\\n");
+    }}
+    return 0;
+}}
+"""
+        (folder / f"{name}.c").write_text(source)
+        words = [compiler, "-std=c99", "-O1", "-ffp-contract=off", "-o", f"{name}_c", f"{name}.c", "-lm"]
+    else:
+        body = "".join("Row { %s }, " % line for line in lines)
+        source += f"""
+fn main() {{
+    for row in [{body}] {{
+        let out = predict(&row);
+        print!("{{}}", out.prediction);
+        {"".join(f'print!(",{{}}", out.probability[{k}]);' for k in range(shares))}
+        println!();
+    }}
+}}
+"""
+        (folder / f"{name}.rs").write_text(source)
+        words = [compiler, "--edition", "2021", "-o", f"{name}_rust", f"{name}.rs"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    text = subprocess.run([f"./{words[words.index('-o') + 1]}"], cwd=folder, capture_output=True, text=True).stdout
+    table = [line.split(",") for line in text.splitlines()]
+    assert len(table) == len(some), end
+    found = np.array([line[0] for line in table])
+    found = found if classes else found.astype(float)
+    answer = (found, np.array([line[1:] for line in table], float) if shares else None)
+    same(name, answer, (expected[0][:200], None if expected[1] is None else expected[1][:200]), 1e-9)
