@@ -8,7 +8,7 @@ use crate::{
     fit::{CheckpointFile, Pipeline},
     inspect,
     judge::{self, Predictions},
-    plan::{Plan, Supervised, terms},
+    plan::{Plan, Split, Supervised, terms},
     read::{self, Opened, ReadOptions},
     report::{Outcome, Report, Sizes},
     rows::{Encoded, Labels, Limits, RowSet, sampled},
@@ -61,6 +61,8 @@ pub struct Job {
     /// `None`: from the model or the target.
     pub task: Option<Task>,
     pub seed: u64,
+    /// How rows are divided into those that are learnt from and those that are held out.
+    pub split: Split,
     /// Share of rows held out for the test score; 0 for none.
     pub test: f64,
     /// Folds of cross-validation; below 2 for none.
@@ -94,6 +96,7 @@ impl Job {
             insight: false,
             task: None,
             seed: 0,
+            split: Split::default(),
             test: 0.2,
             folds: 5,
             no_scale: false,

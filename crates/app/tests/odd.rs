@@ -4,7 +4,7 @@ use ermine::{Ctx, Entry, Error, MODELS, Output, Spec, Task, Value, X};
 use ermine_app::{
     Fitted, Job, file, judge,
     read::{self, ReadOptions},
-    rows::{Encoded, Frame, Rows},
+    rows::{Encoded, Frame, Labels, Rows},
     store::writer::{Content, Output as Place},
 };
 use std::{
@@ -135,11 +135,17 @@ fn road(data: &Path, spec: &Spec, folds: usize, test: f64) -> Result<Option<Fitt
         };
         let known: Vec<usize> = (0..all.rows()).filter(|&row| !truth.is_missing(row)).collect();
         let (features, texts) = (loaded.header.features(), frame.texts);
-        let rows =
-            Rows { x: frame.x, features, target: Some(truth), weights: None, texts, one_unit: false }.take(&known);
+        let rows = Rows {
+            x: frame.x,
+            features,
+            labels: Labels { target: Some(truth), ..Labels::default() },
+            texts,
+            one_unit: false,
+        }
+        .take(&known);
         let data = rows.data().map_err(|error| error.to_string())?;
         if let Ok(said) = loaded.predictions(&ctx, &data.batch().x, &rows.texts) {
-            let truth = rows.target.as_ref().unwrap();
+            let truth = rows.labels.target.as_ref().unwrap();
             judge::scores(truth, &said, None).map_err(|error| format!("evaluate: {error}"))?;
             judge::confusion(truth, &said, None);
             // Shuffled rows may have no neighbour within a radius, which is said with a hint.

@@ -62,7 +62,8 @@ fn forms_agree() {
     let x = X::dense(&frame.x.values, frame.x.cols).unwrap();
     let said = fitted.outputs_of(&Ctx::new(0), &x, &frame.texts, &fitted.natural_outputs()).unwrap();
     let answer = Answer { fitted: &fitted, said: &said, rows: 0..2, interval: None, explained: &[] };
-    let mut back = StreamReader::try_new(&answer.arrow().unwrap()[..], None).unwrap();
+    let bytes = answer.arrow().unwrap();
+    let mut back = StreamReader::try_new(&bytes[..], None).unwrap();
     let batch = back.next().unwrap().unwrap();
     let class = batch.column_by_name("class").unwrap().as_string::<i32>();
     let shares = batch.column_by_name("p(a)").unwrap().as_primitive::<Float64Type>();

@@ -12,6 +12,7 @@ use ermine::{
 use ermine_app::{
     Effort, Job,
     explain::OutlierMethod,
+    plan::Split,
     read::{Format, ReadOptions},
     table::{DateFormat, Kind},
 };
@@ -42,6 +43,8 @@ pub enum Call {
         model: PathBuf,
         inputs: Inputs,
         outputs: Option<Vec<Output>>,
+        /// Level of an interval around each number.
+        interval: Option<f64>,
         kept: Kept,
         to: Option<PathBuf>,
         force: bool,
@@ -169,6 +172,7 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
                 let find = |name: &String| OUTPUTS.iter().find(|(known, _)| known == name).expect("a possible value").1;
                 names.map(find).collect()
             }),
+            interval: matches.get_one::<f64>("interval").copied(),
             kept: match (matches.get_flag("append"), matches.get_many::<String>("keep")) {
                 (true, _) => Kept::All,
                 (false, names) => Kept::Some(names.into_iter().flatten().cloned().collect()),
@@ -301,6 +305,11 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     job.seed = *matches.get_one("seed").expect("it has a default");
     job.test = *matches.get_one("test").expect("it has a default");
     job.no_scale = matches.get_flag("no-scale");
+    if let Some(column) = text("group") {
+        job.split = Split::Group(column);
+    } else if let Some(split) = text("split") {
+        job.split = split.parse().map_err(|error: ermine::Error| error.to_string())?;
+    }
     job.folds = *matches.get_one("folds").expect("it has a default");
     if let Some(size) = text("memory") {
         job.limits.memory = bytes(&size).ok_or_else(|| format!("--memory takes a size such as 800MB, not '{size}'"))?;

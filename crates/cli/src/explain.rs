@@ -9,7 +9,7 @@ use crate::{
 use ermine::{Error, Task};
 use ermine_app::{
     Fitted, Supervised, explain, file, judge,
-    rows::{Encoded, Rows},
+    rows::{Encoded, Labels, Rows},
     table::Table,
 };
 use std::{io::Write, path::Path};
@@ -51,8 +51,7 @@ pub fn explain(
     let mut rows = Rows {
         x: frame.x,
         features: fitted.header.features(),
-        target,
-        weights: None,
+        labels: Labels { target, ..Labels::default() },
         texts: frame.texts,
         one_unit: false,
     };
@@ -72,7 +71,7 @@ pub fn explain(
         }
         return Ok(());
     }
-    if let Some(truth) = &rows.target {
+    if let Some(truth) = &rows.labels.target {
         let known: Vec<usize> = (0..rows.len()).filter(|&row| !truth.is_missing(row)).collect();
         rows = rows.take(&known);
     }

@@ -18,7 +18,7 @@ use ermine_app::{
     Fitted, Supervised, file, judge,
     read::{self, ReadOptions},
     report::html,
-    rows::{Encoded, Frame, Rows},
+    rows::{Encoded, Frame, Labels, Rows},
     store::writer::{Content, Output as Place},
     table, wire,
 };
@@ -159,10 +159,10 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
         Call::Explain { model, inputs, about, json, threads } => {
             explain::explain(&mut out, &model, inputs.as_ref(), about, json, threads)?;
         }
-        Call::Predict { model, inputs, outputs, kept, to, force, threads } => {
+        Call::Predict { model, inputs, outputs, interval, kept, to, force, threads } => {
             let open = |path: &Path| Place::open(path, Content::Predictions, force, std::slice::from_ref(&inputs.data));
             let place = to.as_deref().map(open).transpose()?;
-            let table = predict(&model, &inputs, outputs, &kept, threads)?;
+            let table = predict(&model, &inputs, (outputs, interval), &kept, threads)?;
             match place {
                 None => read::csv::write(&table, &mut out)?,
                 Some(place) => {
@@ -261,7 +261,7 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
 fn predict(
     model: &Path,
     inputs: &Inputs,
-    outputs: Option<Vec<Output>>,
+    (outputs, interval): (Option<Vec<Output>>, Option<f64>),
     kept: &Kept,
     threads: Option<usize>,
 ) -> Result<table::Table> {
@@ -272,7 +272,8 @@ fn predict(
     warn_outside(&fitted, &table);
     let x = ermine::X::dense(&frame.x.values, frame.x.cols.max(1))?;
     let wanted = outputs.unwrap_or_else(|| fitted.natural_outputs());
-    let columns = wire::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted)?;
+    let width = interval.map(|level| fitted.width(level)).transpose()?;
+    let columns = wire::prediction_columns(&fitted, &ctx, &x, &frame.texts, &wanted, width)?;
     for (name, column) in columns {
         // The table may have the target as well, or be the outcome of a prediction.
         let mut unique = name.clone();
@@ -345,7 +346,8 @@ fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
         terminal::warn(&format!("{left_out} rows without a value of '{}' are left out", target.name));
     }
     let features = fitted.header.features();
-    let rows = Rows { x: frame.x, features, target: Some(truth), weights: None, texts: frame.texts, one_unit: false };
+    let labels = Labels { target: Some(truth), ..Labels::default() };
+    let rows = Rows { x: frame.x, features, labels, texts: frame.texts, one_unit: false };
     Ok(rows.take(&known))
 }
 
@@ -362,7 +364,7 @@ fn evaluate(
     let data = rows.data()?;
     let x = data.batch().x;
     let predicted = fitted.predictions(&ctx, &x, &rows.texts)?;
-    let truth = rows.target.as_ref().expect("just put in");
+    let truth = rows.labels.target.as_ref().expect("just put in");
     let scores = judge::scores(truth, &predicted, None)?;
     let confusion = judge::confusion(truth, &predicted, None);
     show::evaluation(out, data.shape().rows, &scores, confusion.as_deref(), fitted.classes(), json)?;

@@ -54,7 +54,7 @@ impl Diff {
         for (fitted, rows) in models.into_iter().zip(rows) {
             let data = rows.data()?;
             let predicted = fitted.predictions(ctx, &data.batch().x, &rows.texts)?;
-            let truth = rows.target.as_ref().ok_or_else(|| Error::Data("the rows have no target".into()))?;
+            let truth = rows.labels.target.as_ref().ok_or_else(|| Error::Data("the rows have no target".into()))?;
             scores.push(judge::scores(truth, &predicted, None)?);
             let output = if task == Task::Classification { Output::Class } else { Output::Value };
             let values = predicted.get(output).ok_or_else(|| Error::Data("there is no prediction".into()))?.clone();

@@ -153,7 +153,7 @@ fn quantiles(ordered: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::{
-        rows::Frame,
+        rows::{Frame, Labels},
         table::{Column, Table},
     };
 
@@ -166,7 +166,7 @@ mod tests {
         let schema = table.schema();
         let frame = Frame::of(&table, &schema).unwrap();
         let features = feature_kinds(&schema);
-        let rows = Rows { x: frame.x, features, target: None, weights: None, texts: frame.texts, one_unit: false };
+        let rows = Rows { x: frame.x, features, labels: Labels::default(), texts: frame.texts, one_unit: false };
         let profile = Profile::of(&rows, &schema, &table.summary()).unwrap();
         assert!(profile.check(&schema));
         assert_eq!((profile.columns[0].missing, &profile.columns[1].levels[..]), (250, &[100, 900][..]));

@@ -16,10 +16,10 @@ fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
     if let Some(reason) = info.not_compared {
         return Some(reason.into());
     }
-    if rows.weights.is_some() && !info.weights {
+    if rows.labels.weights.is_some() && !info.weights {
         return Some("does not support row weights".into());
     }
-    if let Some(Encoded::Real(y)) = &rows.target {
+    if let Some(Encoded::Real(y)) = &rows.labels.target {
         match info.target {
             Domain::Count if !y.iter().all(|y| *y >= 0.0 && y.fract() == 0.0) => {
                 return Some("the target is not a count".into());
@@ -52,7 +52,7 @@ pub fn candidates(task: Task, asked: &[Spec], rows: &Rows) -> Result<(Vec<Spec>,
 /// Parameters that are in the units of the target, brought to its scale.
 pub fn in_units(mut spec: Spec, rows: &Rows) -> Result<Spec> {
     let entry = ermine::entry(&spec.name)?;
-    let (false, Some(Encoded::Real(y))) = (entry.info.target_units.is_empty(), &rows.target) else {
+    let (false, Some(Encoded::Real(y))) = (entry.info.target_units.is_empty(), &rows.labels.target) else {
         return Ok(spec);
     };
     let n = y.len() as f64;
@@ -83,8 +83,8 @@ impl Size {
         Size {
             features: rows.features.clone(),
             texts: rows.texts.0.len(),
-            target: rows.target.as_ref().map_or(TargetKind::None, |target| target.target().kind()),
-            weighted: rows.weights.is_some(),
+            target: rows.labels.target.as_ref().map_or(TargetKind::None, |target| target.target().kind()),
+            weighted: rows.labels.weights.is_some(),
         }
     }
 

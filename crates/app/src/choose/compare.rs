@@ -5,7 +5,7 @@
 //! name, number), so the outcome is the same on any machine, for any number of threads and workers. A time limit can only
 //! stop it early, and then what was not done is said. Workers share out the candidates.
 //!
-//! Small tables are folded several times over. The best few together, as one model that votes, are a candidate like any other. A model
+//! Of small tables the contenders are folded several times over. The best few together, as one model that votes, are a candidate like any other. A model
 //! that was scored on a sample only may win: what it reached there is what it reaches at least.
 
 use super::{
@@ -61,22 +61,29 @@ pub struct Contest<'a> {
     pub features: &'a Schema,
 }
 
-/// A sample with its folds, those of all repetitions one after the other.
+/// A sample with its folds.
 struct Rung {
     rows: RowSet,
     folds: Vec<Fold>,
-    /// Folds of one repetition.
-    each: usize,
+    /// The same rows folded anew, for those that are close to each other.
+    again: Vec<Fold>,
 }
 
 impl Rung {
     fn new(rows: &Rows, size: usize, folds: usize, seed: u64) -> Result<Rung> {
         let set = RowSet::of(rows.take(&sampled(rows.len(), size, seed, "round")));
-        let mut all = set.folds(folds, seed)?;
-        for again in 1..repetitions(size) {
-            all.extend(set.folds(folds, rng::key(seed, "folds again", again))?);
+        let once = set.folds(folds, seed)?;
+        let mut again = Vec::new();
+        let repetitions = if set.labels().can_be_folded_anew() { repetitions(size) } else { 1 };
+        for number in 1..repetitions {
+            again.extend(set.folds(folds, rng::key(seed, "folds again", number))?);
         }
-        Ok(Rung { folds: all, rows: set, each: folds })
+        Ok(Rung { folds: once, again, rows: set })
+    }
+
+    /// How often the contenders are folded.
+    fn repeats(&self) -> usize {
+        1 + self.again.len() / self.folds.len()
     }
 
     /// Mean square of the target about its mean, or 0 for classes.
@@ -139,7 +146,10 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     let mut searched = 0;
     if contest.draws > 0 && !standings.is_empty() {
         searched = course.search(&last, &mut standings, ctx)?;
-        standings.sort_by(|a, b| better(contest.metric, a, b));
+    }
+    standings.sort_by(|a, b| better(contest.metric, a, b));
+    course.repeat(&last, &mut standings, ctx)?;
+    if contest.draws > 0 && !standings.is_empty() {
         if contest.models.is_empty() {
             course.blend(&last, &mut standings, ctx)?;
             standings.sort_by(|a, b| better(contest.metric, a, b));
@@ -154,7 +164,7 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
             });
         }
     }
-    mark(&mut standings, last.each);
+    mark(&mut standings, last.folds.len());
     let mut leader = prefer_simple(&mut standings, contest.metric);
     if contest.models.is_empty() {
         course.say_probabilities(&last, &mut standings, ctx)?;
@@ -170,8 +180,8 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     Ok(Comparison {
         metric: contest.metric.plain_name(),
         greater_is_better: contest.metric.greater_is_better,
-        folds: last.each,
-        repeats: last.folds.len() / last.each,
+        folds: last.folds.len(),
+        repeats: last.repeats(),
         rows: rows.len(),
         standings,
         leader,
@@ -263,10 +273,10 @@ impl Course<'_> {
             let rung = Rung::new(self.rows, size, if last { folds } else { folds.min(3) }, contest.seed)?;
             let until = if last { RUNGS_END } else { SAMPLES_END * (number + 1) as f64 / (sizes.len() - 1) as f64 };
             let tried = self.affordable(alive, &rung, until)?;
-            let scored = self.evaluate("comparing", &tried, &rung, ctx)?;
+            let scored = self.evaluate("comparing", &tried, (&rung, &rung.folds), ctx)?;
             let (mut standings, mut failed) = (Vec::new(), Vec::new());
             for (spec, scored) in tried.iter().zip(scored) {
-                let standing = Standing::new(spec, size, false)?.scored(scored, rung.each);
+                let standing = Standing::new(spec, size, false)?.scored(scored, rung.folds.len());
                 if standing.mean.is_some() { standings.push(standing) } else { failed.push(standing) }
             }
             standings.sort_by(|a, b| better(contest.metric, a, b));
@@ -296,7 +306,13 @@ impl Course<'_> {
     }
 
     /// Scores of candidates by cross-validation. Workers deal them out; everyone gets all scores.
-    fn evaluate(&mut self, what: &'static str, specs: &[Spec], rung: &Rung, ctx: &Ctx) -> Result<Vec<Scored>> {
+    fn evaluate(
+        &mut self,
+        what: &'static str,
+        specs: &[Spec],
+        (rung, folds): (&Rung, &[Fold]),
+        ctx: &Ctx,
+    ) -> Result<Vec<Scored>> {
         let (exchange, contest) = (ctx.exchange(), self.contest);
         let (rank, workers) = (exchange.rank(), exchange.size());
         let mut alone = ctx.clone().with_exchange(Alone);
@@ -308,7 +324,7 @@ impl Course<'_> {
             for i in (0..specs.len()).filter(|i| i % workers == rank) {
                 ctx.check()?;
                 ctx.progress(Progress { what, step: i + 1, of: Some(specs.len()), value: None });
-                mine.push((i, self.score(&specs[i], rung, &alone)?));
+                mine.push((i, self.score(&specs[i], rung, folds, &alone)?));
             }
             Ok(mine)
         };
@@ -321,7 +337,7 @@ impl Course<'_> {
         Ok(all.into_iter().map(|(_, scored)| scored).collect())
     }
 
-    fn score(&self, spec: &Spec, rung: &Rung, ctx: &Ctx) -> Result<Scored> {
+    fn score(&self, spec: &Spec, rung: &Rung, folds: &[Fold], ctx: &Ctx) -> Result<Scored> {
         let (metric, begin) = (self.contest.metric, Instant::now());
         let estimator = ermine::make(spec)?;
         let (loss, squares) = (metrics::metric("neg_log_loss")?, metrics::metric("neg_mean_squared_error")?);
@@ -335,14 +351,13 @@ impl Course<'_> {
             };
             Ok((value, said.metric(loss, truth, weights).unwrap_or(f64::INFINITY), is_wild(said, learnt)))
         };
-        let outcome =
-            judge::cross_validate(&rung.rows, &rung.folds, &*estimator, self.contest.features, None, ctx, score);
+        let outcome = judge::cross_validate(&rung.rows, folds, &*estimator, self.contest.features, None, ctx, score);
         let seconds = begin.elapsed().as_secs_f64();
         let none =
             Scored { scores: Vec::new(), tie: f64::NEG_INFINITY, seconds, problem: None, cut: false, wild: false };
         Ok(match outcome {
             Ok(folds) => Scored {
-                tie: folds.iter().map(|(_, loss, _)| -loss).sum(),
+                tie: -folds.iter().map(|(_, loss, _)| loss).sum::<f64>() / folds.len() as f64,
                 wild: folds.iter().any(|(.., wild)| *wild),
                 scores: folds.into_iter().map(|(value, ..)| value).collect(),
                 ..none
@@ -364,8 +379,9 @@ impl Course<'_> {
         };
         let rung = small.as_ref().unwrap_or(last);
         let rows = rung.rows.len();
-        // The candidates of each finalist, the one that is standing first.
+        // The candidates of each finalist, the one that is standing first; what is known of it already.
         let mut finalists: Vec<Vec<Spec>> = Vec::new();
+        let mut found: Vec<Vec<Standing>> = Vec::new();
         for standing in standings.iter().take(FINALISTS) {
             let space = search::space(&standing.spec)?;
             if space.is_empty() {
@@ -376,12 +392,15 @@ impl Course<'_> {
             draws = draws.into_iter().map(|spec| in_units(spec, self.rows)).collect::<Result<_>>()?;
             draws[0] = standing.spec.clone();
             finalists.push(draws);
+            found.push(if small.is_none() { vec![standing.clone()] } else { Vec::new() });
         }
         // Everybody's first draw, then everybody's second: when the work is spent, all had the same chance.
         let most = finalists.iter().map(Vec::len).max().unwrap_or(0);
         let order = (0..most).flat_map(|number| (0..finalists.len()).map(move |finalist| (finalist, number)));
         let (mut planned, mut complete) = (Vec::new(), true);
-        for (finalist, number) in order.filter(|&(finalist, number)| number < finalists[finalist].len()) {
+        let known = |finalist: usize, number: usize| number < found[finalist].len();
+        let wanted = order.filter(|&(finalist, number)| number < finalists[finalist].len() && !known(finalist, number));
+        for (finalist, number) in wanted {
             let cost = self.cost(&finalists[finalist][number], rows, rung.folds.len())?;
             if number > 1 && self.spent + cost > SEARCH_END * contest.work {
                 complete = false;
@@ -392,36 +411,66 @@ impl Course<'_> {
         }
         let of = |&(finalist, number): &(usize, usize)| finalists[finalist][number].clone();
         let specs: Vec<Spec> = planned.iter().map(of).collect();
-        let scored = self.evaluate("searching", &specs, rung, ctx)?;
+        let scored = self.evaluate("searching", &specs, (rung, &rung.folds), ctx)?;
         if !complete {
-            let all: usize = finalists.iter().map(Vec::len).sum();
+            let all = finalists.iter().map(Vec::len).sum::<usize>() - found.iter().map(Vec::len).sum::<usize>();
             self.skipped.push(format!("{} of {all} candidates of the search", all - planned.len()));
         }
-        let mut found: Vec<Vec<Standing>> = vec![Vec::new(); finalists.len()];
         for ((finalist, number), scored) in planned.iter().zip(scored) {
             let standing = Standing::new(&finalists[*finalist][*number], rows, *number > 0)?;
-            found[*finalist].push(standing.scored(scored, rung.each));
+            found[*finalist].push(standing.scored(scored, rung.folds.len()));
         }
         let mut proven: Vec<Standing> = Vec::new();
         for all in found {
             if contest.models.len() == 1 && small.is_none() {
                 standings.extend(all.into_iter().filter(|standing| standing.tuned && standing.mean.is_some()));
             } else {
-                proven.extend(best_draw(all, contest.metric, rung.each));
+                proven.extend(best_draw(all, contest.metric, rung.folds.len()));
             }
         }
         if small.is_some() && !proven.is_empty() {
             let specs: Vec<Spec> = proven.iter().map(|standing| standing.spec.clone()).collect();
             let specs = self.affordable(specs, last, 1.0)?;
-            let scored = self.evaluate("searching", &specs, last, ctx)?;
-            let again = specs
-                .iter()
-                .zip(scored)
-                .map(|(spec, scored)| Ok(Standing::new(spec, last.rows.len(), true)?.scored(scored, last.each)));
-            proven = again.collect::<Result<_>>()?;
+            let scored = self.evaluate("searching", &specs, (last, &last.folds), ctx)?;
+            let standing = |(spec, scored): (&Spec, Scored)| {
+                Ok(Standing::new(spec, last.rows.len(), true)?.scored(scored, last.folds.len()))
+            };
+            proven = specs.iter().zip(scored).map(standing).collect::<Result<_>>()?;
         }
         standings.extend(proven.into_iter().filter(|standing| standing.mean.is_some()));
         Ok(planned.len())
+    }
+
+    /// Folds the rows anew for those that are tied or may go into a blend: on few rows one way of folding decides too much.
+    fn repeat(&mut self, last: &Rung, standings: &mut [Standing], ctx: &Ctx) -> Result<()> {
+        if last.again.is_empty() {
+            return Ok(());
+        }
+        mark(standings, last.folds.len());
+        let mut close = Vec::new();
+        for (place, standing) in standings.iter().enumerate().filter(|(_, standing)| standing.rows == last.rows.len()) {
+            let cost = self.cost(&standing.spec, last.rows.len(), last.again.len())?;
+            let wanted = standing.as_good || place < BLENDED;
+            if wanted && self.spent + cost <= self.contest.work {
+                self.spent += cost;
+                close.push(place);
+            }
+        }
+        let specs: Vec<Spec> = close.iter().map(|&place| standings[place].spec.clone()).collect();
+        let scored = self.evaluate("comparing again", &specs, (last, &last.again), ctx)?;
+        for (place, scored) in close.into_iter().zip(scored) {
+            standings[place].scored_again(scored, last.folds.len());
+        }
+        standings.sort_by(|a, b| better(self.contest.metric, a, b));
+        Ok(())
+    }
+
+    /// How one candidate does on all folds of the last rung.
+    fn judged(&mut self, what: &'static str, spec: &Spec, last: &Rung, ctx: &Ctx) -> Result<Option<Standing>> {
+        let folds: Vec<Fold> = last.folds.iter().chain(&last.again).cloned().collect();
+        let scored = self.evaluate(what, std::slice::from_ref(spec), (last, &folds), ctx)?.swap_remove(0);
+        let standing = Standing::new(spec, last.rows.len(), false)?.scored(scored, last.folds.len());
+        Ok(Some(standing).filter(|standing| standing.mean.is_some()))
     }
 
     /// The best few of different kinds, each in its best form, as one model that averages them: a candidate like any other.
@@ -448,16 +497,13 @@ impl Course<'_> {
         if self.contest.task == Task::Classification {
             blend.params.insert("voting".into(), Value::Text("soft".into()));
         }
-        let cost = self.cost(&blend, rows, last.folds.len())?;
+        let cost = self.cost(&blend, rows, last.folds.len() + last.again.len())?;
         if self.spent + cost > self.contest.work {
             self.skipped.push(format!("a blend on {rows} rows"));
             return Ok(());
         }
         self.spent += cost;
-        for scored in self.evaluate("blending", std::slice::from_ref(&blend), last, ctx)? {
-            let standing = Standing::new(&blend, rows, false)?.scored(scored, last.each);
-            standings.extend(Some(standing).filter(|standing| standing.mean.is_some()));
-        }
+        standings.extend(self.judged("blending", &blend, last, ctx)?);
         Ok(())
     }
 
@@ -473,12 +519,9 @@ impl Course<'_> {
         let mut calibrated = Spec::new("StackingClassifier");
         let member = Value::Model(Box::new(first.spec.clone()));
         calibrated.params.insert("estimators".into(), Value::List(vec![member]));
-        self.spent += self.cost(&calibrated, last.rows.len(), last.folds.len())?;
-        for scored in self.evaluate("calibrating", std::slice::from_ref(&calibrated), last, ctx)? {
-            let standing = Standing::new(&calibrated, last.rows.len(), false)?.scored(scored, last.each);
-            if standing.mean.is_some() {
-                standings.insert(0, Standing { as_good: true, ..standing });
-            }
+        self.spent += self.cost(&calibrated, last.rows.len(), last.folds.len() + last.again.len())?;
+        if let Some(standing) = self.judged("calibrating", &calibrated, last, ctx)? {
+            standings.insert(0, Standing { as_good: true, ..standing });
         }
         Ok(())
     }

@@ -77,9 +77,20 @@ impl Standing {
         }
         self
     }
-}
 
-impl Standing {
+    /// The same on folds of another repetition; where that could not be done, the standing is what it was.
+    pub(super) fn scored_again(&mut self, outcome: Scored, folds: usize) {
+        if outcome.problem.is_some() {
+            return;
+        }
+        let (before, now) = (self.scores.len() as f64, outcome.scores.len() as f64);
+        let tie = (before * self.tie + now * outcome.tie) / (before + now);
+        let wild = self.wild || outcome.wild;
+        let scores = self.scores.iter().copied().chain(outcome.scores).collect();
+        let seconds = self.seconds + outcome.seconds;
+        *self = self.clone().scored(Scored { scores, tie, seconds, wild, ..outcome }, folds);
+    }
+
     /// Whether it says how sure it is, or is a number anyway.
     pub(super) fn can_vote(&self) -> bool {
         let task = ermine::entry(&self.model).map(|entry| entry.info.task);
@@ -119,11 +130,11 @@ pub(super) fn mark(standings: &mut [Standing], folds: usize) {
     let others = standings.iter().skip(1).filter(|standing| comparable(standing));
     let mut errors: Vec<f64> = others.map(|standing| difference(standing).1).collect();
     errors.sort_by(f64::total_cmp);
-    let usual = errors.get(errors.len() / 2).copied().unwrap_or(f64::INFINITY);
-    for standing in standings.iter_mut().filter(|standing| comparable(standing)) {
+    let usual = errors.get(errors.len().saturating_sub(1) / 2).copied().unwrap_or(f64::INFINITY);
+    for standing in standings.iter_mut() {
         let (mean, error) = difference(standing);
         // Differing on a single fold the two are equal but for rounding.
-        standing.as_good = mean.abs() <= error.min(usual) * (1.0 + 1e-9);
+        standing.as_good = comparable(standing) && mean.abs() <= error.min(usual) * (1.0 + 1e-9);
     }
     if let Some(best) = standings.first_mut() {
         best.as_good = true;

@@ -330,7 +330,7 @@ impl Fitted {
         let whole = Whole { recipe, model: &*self.model, texts: &rows.texts, ctx: ctx.clone() };
         let (task, schema) = (self.task()?, self.features());
         let mut insight = Insight::default();
-        if rows.target.is_some()
+        if rows.labels.target.is_some()
             && !rows.is_empty()
             && let Some(metric) = metrics::default_metric(task)
         {

@@ -11,7 +11,7 @@ use crate::{
     read::Sample,
     rows::{Encoded, Labels},
     store::TargetColumn,
-    table::{Column, Kind, Schema, Summary, Table},
+    table::{Column, Field, Schema, Summary, Table},
 };
 use ermine::{Ctx, Data, Estimator, Matrix, Result, X, linear::LinearRegression, split::Fold};
 use rustc_hash::FxHashMap;
@@ -74,18 +74,57 @@ pub fn inspect(
         let kept = std::mem::take(&mut look.dropped);
         look.worries.extend(kept.into_iter().map(|drop| format!("'{}' is kept, but {}", drop.column, drop.reason)));
     }
-    for field in features.columns.iter().filter(|field| matches!(field.kind, Kind::Date | Kind::DateTime)) {
-        if let Column::Date(values) | Column::DateTime(values) = table.column(&field.name)?
-            && values.len() > 10
-            && values.is_sorted()
-        {
-            look.worries.push(format!(
-                "rows are sorted by '{}', but test rows were drawn at random: scores on future rows may be lower",
-                field.name
-            ));
+    Ok(look)
+}
+
+/// Columns by which rows belong together, where they are split one by one: time, and whatever was measured several times.
+pub fn structure(table: &Table, features: &Schema) -> Result<Vec<String>> {
+    let mut worries = Vec::new();
+    for Field { name, .. } in &features.columns {
+        match table.column(name)? {
+            Column::Date(values) | Column::DateTime(values) if values.len() > 10 && values.is_sorted() => {
+                worries.push(format!(
+                    "rows are sorted by '{name}', but test rows are drawn at random: scores on future rows may be lower; \
+                     --split time:{name} tests on the latest rows"
+                ));
+            }
+            column if is_called_group(name) => {
+                let mut rows_of: FxHashMap<String, usize> = FxHashMap::default();
+                (0..column.len()).for_each(|row| *rows_of.entry(column.value_text(row)).or_default() += 1);
+                let (rows, groups) = (column.len(), rows_of.len());
+                if groups >= 5 && groups * 2 <= rows {
+                    worries.push(format!(
+                        "each '{name}' has {} rows or so: if new rows come from others, scores may be lower; \
+                         --group {name} keeps them together",
+                        rows / groups
+                    ));
+                }
+            }
+            _ => {}
         }
     }
-    Ok(look)
+    Ok(worries)
+}
+
+/// Whether a column is called by what is measured again and again.
+fn is_called_group(name: &str) -> bool {
+    const CALLED: [&str; 12] = [
+        "subject",
+        "subj",
+        "patient",
+        "person",
+        "participant",
+        "animal",
+        "customer",
+        "user",
+        "household",
+        "student",
+        "session",
+        "group_id",
+    ];
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_suffix("_id").or(name.strip_suffix("id")).unwrap_or(&name);
+    name.is_empty() || CALLED.contains(&name.trim_end_matches(['.', '_', ' ']))
 }
 
 /// Every value different and either called an id, a running number, or a short code.

@@ -1,5 +1,9 @@
 //! Which metrics a run reports, and what a guess that ignores the columns would score.
 
+mod errors;
+
+pub use errors::HeldOutErrors;
+
 use crate::{
     fit::CheckpointFile,
     report::{FoldScores, Interval, Scores},
@@ -171,6 +175,8 @@ pub struct Tested {
     pub baseline: Scores,
     pub intervals: Vec<Interval>,
     pub confusion: Option<Vec<Vec<f64>>>,
+    /// Of a predicted number.
+    pub errors: Option<HeldOutErrors>,
 }
 
 /// Scores predictions of the test rows, beside those of a guess from the training rows.
@@ -184,6 +190,10 @@ pub fn test(predicted: &Predictions, train: &Labels, test: &Labels, intervals: b
         baseline: scores(truth, &guess, weights)?,
         intervals: if intervals { predicted.intervals(&ctx.child("interval", 0), truth, weights)? } else { Vec::new() },
         confusion: confusion(truth, predicted, weights),
+        errors: match (truth, predicted.get(Output::Value)) {
+            (Encoded::Real(y), Some(said)) => HeldOutErrors::of(y, &said.values),
+            _ => None,
+        },
     })
 }
 

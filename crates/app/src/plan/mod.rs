@@ -6,12 +6,12 @@ pub mod terms;
 use crate::{
     inspect::{self, Findings},
     read::{Opened, Place, ReadOptions, idx},
-    rows::{Encoded, Frame, Rows, feature_kinds},
+    rows::{Division, Encoded, Frame, Labels, Rows, feature_kinds},
     run::Job,
     store::{DerivedColumns, TargetColumn},
     table::{Column, Kind, Schema, Summary, Table},
 };
-use ermine::{Ctx, Entry, Error, Result, Task};
+use ermine::{Ctx, Entry, Error, Result, Task, core::rng};
 use serde::{Deserialize, Serialize};
 
 /// Supervised or not, in one place.
@@ -43,6 +43,41 @@ pub struct Dropped {
     pub reason: String,
 }
 
+/// How rows are divided into those that are learnt from and those that are held out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Split {
+    /// Each row by itself.
+    #[default]
+    Random,
+    /// Rows with one value in this column stay together.
+    Group(String),
+    /// The latest rows by this column are held out.
+    Time(String),
+}
+
+impl Split {
+    pub fn column(&self) -> Option<&String> {
+        match self {
+            Split::Random => None,
+            Split::Group(column) | Split::Time(column) => Some(column),
+        }
+    }
+}
+
+impl std::str::FromStr for Split {
+    type Err = Error;
+
+    /// `random`, `group:COLUMN` or `time:COLUMN`.
+    fn from_str(text: &str) -> Result<Split> {
+        match text.split_once(':') {
+            None if text == "random" => Ok(Split::Random),
+            Some(("group", column)) if !column.is_empty() => Ok(Split::Group(column.into())),
+            Some(("time", column)) if !column.is_empty() => Ok(Split::Time(column.into())),
+            _ => Err(Error::Data(format!("a split is random, group:COLUMN or time:COLUMN, not '{text}'"))),
+        }
+    }
+}
+
 pub struct Plan {
     pub task: Task,
     /// The columns to read: raw features, target, weights.
@@ -55,6 +90,7 @@ pub struct Plan {
     pub target: Option<TargetColumn>,
     /// Column of row weights.
     pub weights: Option<String>,
+    pub split: Split,
     pub summary: Vec<Summary>,
     pub dropped: Vec<Dropped>,
     pub notes: Vec<String>,
@@ -68,18 +104,29 @@ pub struct Plan {
 impl Plan {
     pub fn new(job: &Job, opened: &Opened, ctx: &Ctx) -> Result<Plan> {
         let schema = &opened.schema;
-        for name in job.ignore.iter().chain(&job.weights).chain(&job.target).chain(&job.keep) {
+        for name in job.ignore.iter().chain(&job.weights).chain(&job.target).chain(&job.keep).chain(job.split.column())
+        {
             schema.field(name)?;
         }
         let named = job.model.as_ref().map(|spec| ermine::entry(&spec.name)).transpose()?;
         let task = task(job, named, opened)?;
         let mut notes: Vec<String> = assumed(task, job, opened).into_iter().collect();
+        notes.extend(match &job.split {
+            Split::Random => None,
+            Split::Group(column) => {
+                Some(format!("rows of one '{column}' stay together: scores are of groups not seen before"))
+            }
+            Split::Time(column) => Some(format!("tested on the latest rows by '{column}', learnt from earlier ones")),
+        });
         let target = target(job, named, task, opened, &mut notes)?;
         let whole = matches!(opened.place, Place::Memory(_)) && ctx.exchange().size() == 1;
         let (mut features, mut dropped) = usable_columns(job, opened, whole);
         if let (Some(target), true) = (&target, task.is_supervised()) {
             let Findings { dropped: misleading, worries } =
                 inspect::inspect(&opened.sample, &opened.summary, &features, target, &job.keep, ctx)?;
+            if job.split == Split::Random {
+                notes.extend(inspect::structure(&opened.sample.table, &features)?);
+            }
             if job.is_open(task) {
                 features.columns.retain(|field| misleading.iter().all(|drop| drop.column != field.name));
                 dropped.extend(misleading);
@@ -116,6 +163,11 @@ impl Plan {
         for name in target.iter().map(|target| target.name.as_str()).chain(job.weights.as_deref()) {
             columns.columns.push(schema.field(name)?.clone());
         }
+        if let Some(name) = job.split.column()
+            && columns.field(name).is_err()
+        {
+            columns.columns.push(schema.field(name)?.clone());
+        }
         Ok(Plan {
             task,
             columns,
@@ -124,6 +176,7 @@ impl Plan {
             derived,
             target,
             weights: job.weights.clone(),
+            split: job.split.clone(),
             summary: opened.summary.clone(),
             dropped,
             notes,
@@ -156,7 +209,33 @@ impl Plan {
             },
         };
         let features = feature_kinds(&self.features);
-        Ok(Rows { x: frame.x, features, target, weights, texts: frame.texts, one_unit: self.one_unit })
+        let labels = Labels { target, weights, division: self.division(table)? };
+        Ok(Rows { x: frame.x, features, labels, texts: frame.texts, one_unit: self.one_unit })
+    }
+
+    /// What keeps these rows together where they are split.
+    fn division(&self, table: &Table) -> Result<Option<Division>> {
+        Ok(match &self.split {
+            Split::Random => None,
+            Split::Group(name) => {
+                let column = table.column(name)?;
+                let group = |row: usize| rng::key(0, &column.value_text(row), 0);
+                Some(Division::Groups((0..column.len()).map(group).collect()))
+            }
+            Split::Time(name) => {
+                let times = match table.column(name)? {
+                    Column::Number(times) | Column::Date(times) | Column::DateTime(times) => times,
+                    other => {
+                        let problem = format!("rows cannot be put in order by '{name}': it holds {}", other.kind());
+                        return Err(Error::Data(problem).hint("--split time:COLUMN takes a date or a number"));
+                    }
+                };
+                if let Some(row) = times.iter().position(|time| time.is_nan()) {
+                    return Err(Error::Data(format!("'{name}' has no value in row {} to split by", row + 1)));
+                }
+                Some(Division::Times(times.clone()))
+            }
+        })
     }
 
     /// Names of the classes, none for a number.
@@ -251,7 +330,11 @@ fn target(
 
 /// The columns that can be learnt from, and those left out with the reason. Text needs the whole table in this process.
 fn usable_columns(job: &Job, opened: &Opened, whole: bool) -> (Schema, Vec<Dropped>) {
-    let others: Vec<&String> = job.target.iter().chain(&job.weights).chain(&job.ignore).collect();
+    let mut others: Vec<&String> = job.target.iter().chain(&job.weights).chain(&job.ignore).collect();
+    // What tells groups apart says nothing of a new group.
+    if let Split::Group(column) = &job.split {
+        others.push(column);
+    }
     let (mut columns, mut dropped) = (Vec::new(), Vec::new());
     for (field, summary) in opened.schema.columns.iter().zip(&opened.summary) {
         if others.contains(&&field.name) {

@@ -72,6 +72,7 @@ impl Report {
             version: env!("CARGO_PKG_VERSION").into(),
             fingerprint,
             profile,
+            errors: tested.as_ref().and_then(|tested| tested.errors.clone()),
         };
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };

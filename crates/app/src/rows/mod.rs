@@ -10,7 +10,7 @@ mod encode;
 mod memory;
 
 pub use encode::{Encoded, Frame, feature_kinds};
-pub use memory::{Labels, Rows};
+pub use memory::{Division, Labels, Rows};
 
 use crate::{
     fit::{Pipeline, Recipe, Texts},
@@ -182,7 +182,7 @@ impl RowSet {
             Place::Memory(table) => plan.encode(&table).map(|rows| {
                 let rows = rows.with_target();
                 let hash = crc32fast::hash(bytemuck::cast_slice(&rows.x.values));
-                let labels = Labels { target: rows.target.clone(), weights: rows.weights.clone() };
+                let labels = rows.labels.clone();
                 (Held::Memory(rows), labels, hash)
             }),
             Place::Disk(files) => Self::to_disk(&files, opened.rows, plan, limits, ctx),
@@ -241,7 +241,7 @@ impl RowSet {
             };
             let rows = rows.with_target();
             hash.update(bytemuck::cast_slice(&rows.x.values));
-            labels.append(Labels { target: rows.target.clone(), weights: rows.weights.clone() });
+            labels.append(rows.labels.clone());
             file.push(&rows.pack(0..rows.len()), rows.width())
         })?;
         let target = match &plan.target {
@@ -257,8 +257,7 @@ impl RowSet {
 
     /// Rows in the memory of this process alone.
     pub fn of(rows: Rows) -> RowSet {
-        let labels = Labels { target: rows.target.clone(), weights: rows.weights.clone() };
-        let (counts, one_unit) = (vec![rows.len()], rows.one_unit);
+        let (labels, counts, one_unit) = (rows.labels.clone(), vec![rows.len()], rows.one_unit);
         let limits = Limits { memory: u64::MAX, scratch: PathBuf::new() };
         RowSet { held: Held::Memory(rows), first: 0, counts, labels, one_unit, limits }
     }
@@ -337,10 +336,12 @@ impl RowSet {
         }
         let packed = held.and_then(|held| held.pack(0..held.len()));
         let mut all = self.no_rows();
+        all.labels.division = None;
         for packed in all_gather(ctx.exchange(), packed)? {
             let more = all.unpack(&packed);
             all.append(more);
         }
+        all.labels.division = self.labels.take(rows).division;
         Ok(all)
     }
 

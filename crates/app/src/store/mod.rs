@@ -6,12 +6,15 @@ pub mod writer;
 use crate::{
     check::Profile,
     fit::{Recipe, Stored, Texts},
-    judge::{self, Predictions},
+    judge::{self, HeldOutErrors, Predictions},
     plan::terms::{self, Term},
     rows::{Frame, Rows, feature_kinds},
     table::{Column, Form, Kind, Schema, Table},
 };
-use ermine::{AnyModel, Ctx, Data, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X, linear::Inference};
+use ermine::{
+    AnyModel, Ctx, Data, Error, FitLog, Matrix, Output, Result, Task, Value, Values, X,
+    engine::special::normal_quantile, linear::Inference,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -42,6 +45,9 @@ pub struct Header {
     /// What the features looked like; files of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
+    /// Of a predicted number on the test rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<HeldOutErrors>,
 }
 
 /// Features that are made of raw columns row by row.
@@ -62,6 +68,15 @@ pub struct TargetColumn {
     /// How the file spells it, if not as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
+}
+
+/// How wide an interval around a prediction is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Width {
+    /// So many of the deviations that the model states for each row, to either side.
+    Deviations(f64),
+    /// The same for every row, to either side ([`HeldOutErrors`]).
+    Margin(f64),
 }
 
 /// What only the program reads.
@@ -109,7 +124,25 @@ impl Fitted {
         if header.profile.as_ref().is_some_and(|profile| !profile.check(features)) {
             return Err(Error::Data("its profile is not that of its columns".into()));
         }
+        if header.errors.as_ref().is_some_and(|errors| !errors.check()) {
+            return Err(Error::Data("its errors on held-out rows are damaged".into()));
+        }
         Ok(Fitted { header, preparation, model, log: body.log })
+    }
+
+    /// How wide an interval has to be that holds a new value of the target with this probability.
+    pub fn width(&self, level: f64) -> Result<Width> {
+        if self.has(Output::Deviation) {
+            return Ok(Width::Deviations(normal_quantile(0.5 + level / 2.0)));
+        }
+        let model = &self.header.model;
+        let Some(errors) = &self.header.errors else {
+            return Err(Error::Unsupported(format!("{model} has no errors on held-out rows to make an interval of"))
+                .hint("intervals are of numbers; fit with test rows (--test 0.2) to have them"));
+        };
+        errors.margin(level).map(Width::Margin).ok_or_else(|| {
+            Error::Unsupported(format!("the test rows of {model} are too few for an interval of level {level}"))
+        })
     }
 
     pub fn task(&self) -> Result<Task> {

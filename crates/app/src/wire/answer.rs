@@ -6,6 +6,7 @@ use crate::{
     explain::RowExplanation,
     fit::Texts,
     read,
+    store::Width,
     table::{Category, Column, Kind, Table},
 };
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
@@ -21,10 +22,16 @@ pub fn prediction_columns(
     x: &X,
     texts: &Texts,
     wanted: &[Output],
+    width: Option<Width>,
 ) -> Result<Vec<(String, Column)>> {
     let said = fitted.outputs_of(ctx, x, texts, wanted)?;
+    let deviations = match width {
+        Some(Width::Deviations(_)) => Some(fitted.predict_with(ctx, x, texts, Output::Deviation)?),
+        _ => None,
+    };
+    let interval = width.map(|width| Interval { width, deviations: deviations.as_ref() });
     let rows = 0..x.rows();
-    Ok(Answer { fitted, said: &said, rows, interval: None, explained: &[] }.columns())
+    Ok(Answer { fitted, said: &said, rows, interval, explained: &[] }.columns())
 }
 
 impl Fitted {
@@ -44,11 +51,12 @@ impl Fitted {
     }
 }
 
-/// An interval for each row: the normal distribution's of so many deviations.
+/// An interval for each row.
 #[derive(Clone, Copy)]
 pub struct Interval<'a> {
-    pub deviations: f64,
-    pub of: &'a Matrix,
+    pub width: Width,
+    /// Of each row, where the width is counted in them.
+    pub deviations: Option<&'a Matrix>,
 }
 
 pub type Explained = RowExplanation;
@@ -102,9 +110,13 @@ impl Answer<'_> {
     }
 
     fn ends(&self, row: usize) -> (f64, f64) {
-        let Some(Interval { deviations, of }) = self.interval else { return (f64::NAN, f64::NAN) };
+        let half = match self.interval {
+            Some(Interval { width: Width::Margin(half), .. }) => half,
+            Some(Interval { width: Width::Deviations(count), deviations: Some(of) }) => count * of[(row, 0)],
+            _ => f64::NAN,
+        };
         let middle = self.said.iter().find(|(output, _)| *output == Output::Value);
-        let (middle, half) = (middle.map_or(f64::NAN, |(_, values)| values[(row, 0)]), deviations * of[(row, 0)]);
+        let middle = middle.map_or(f64::NAN, |(_, values)| values[(row, 0)]);
         (middle - half, middle + half)
     }
 

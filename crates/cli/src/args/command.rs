@@ -85,41 +85,45 @@ fn compare() -> Command {
 }
 
 fn predict() -> Command {
-    let command = Command::new("predict")
-        .about("Predict the rows of a table, as CSV on stdout")
-        .after_help(
-            "Examples:\n  ermine predict houses.ermine new.csv > prices.csv\n  \
+    let command =
+        Command::new("predict")
+            .about("Predict the rows of a table, as CSV on stdout")
+            .after_help(
+                "Examples:\n  ermine predict houses.ermine new.csv > prices.csv\n  \
              ermine predict houses.ermine new.csv --keep id -o prices.csv",
-        )
-        .args([model_file(), data()])
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .action(ArgAction::Append)
-                .value_delimiter(',')
-                .value_parser(PossibleValuesParser::new(OUTPUTS.iter().map(|(name, _)| *name)))
-                .help("What to write [default: the prediction, and probabilities if there are any]"),
-        )
-        .args([
-            Arg::new("keep")
-                .long("keep")
-                .value_name("COLUMN")
-                .action(ArgAction::Append)
-                .value_delimiter(',')
-                .help("Write this column of the table before the predictions; may be repeated"),
-            Arg::new("append")
-                .long("append")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("keep")
-                .help("Write every column of the table before the predictions"),
-            Arg::new("to")
-                .long("to")
-                .short('o')
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Write to this file instead of stdout"),
-        ])
-        .args([force(), threads()]);
+            )
+            .args([model_file(), data()])
+            .arg(
+                Arg::new("output")
+                    .long("output")
+                    .action(ArgAction::Append)
+                    .value_delimiter(',')
+                    .value_parser(PossibleValuesParser::new(OUTPUTS.iter().map(|(name, _)| *name)))
+                    .help("What to write [default: the prediction, and probabilities if there are any]"),
+            )
+            .arg(Arg::new("interval").long("interval").value_name("LEVEL").value_parser(level).help(
+                "Write also the ends of an interval that holds the true number with this probability, such as 0.9",
+            ))
+            .args([
+                Arg::new("keep")
+                    .long("keep")
+                    .value_name("COLUMN")
+                    .action(ArgAction::Append)
+                    .value_delimiter(',')
+                    .help("Write this column of the table before the predictions; may be repeated"),
+                Arg::new("append")
+                    .long("append")
+                    .action(ArgAction::SetTrue)
+                    .conflicts_with("keep")
+                    .help("Write every column of the table before the predictions"),
+                Arg::new("to")
+                    .long("to")
+                    .short('o')
+                    .value_name("FILE")
+                    .value_parser(value_parser!(PathBuf))
+                    .help("Write to this file instead of stdout"),
+            ])
+            .args([force(), threads()]);
     reading(command)
 }
 
@@ -319,6 +323,12 @@ fn threads() -> Arg {
         .help("Number of threads [default: all cores]")
 }
 
+/// A probability above 0 and below 1.
+fn level(text: &str) -> Result<f64, String> {
+    let level = text.parse().ok().filter(|level: &f64| *level > 0.0 && *level < 1.0);
+    level.ok_or_else(|| "a level is a number above 0 and below 1, such as 0.9".into())
+}
+
 fn model_name() -> Arg {
     Arg::new("model").long("model").short('m').value_name("NAME").help("Model, see 'ermine models'")
 }
@@ -422,10 +432,19 @@ fn data_flags(command: Command) -> Command {
                 .action(ArgAction::Append)
                 .help("Read a column as number, boolean, category, text, date or datetime"),
             Arg::new("no-scale")
-            .long("no-scale")
-            .action(ArgAction::SetTrue)
-            .help("Leave columns in their units, also for models that want them alike"),
-        Arg::new("test")
+                .long("no-scale")
+                .action(ArgAction::SetTrue)
+                .help("Leave columns in their units, also for models that want them alike"),
+            Arg::new("split").long("split").value_name("HOW").help(
+                "How rows are held out: random, group:COLUMN (groups stay together) or time:COLUMN (the latest rows) \
+                 [default: random]",
+            ),
+            Arg::new("group")
+                .long("group")
+                .value_name("COLUMN")
+                .conflicts_with("split")
+                .help("Rows with the same value here stay together in every split; short for --split group:COLUMN"),
+            Arg::new("test")
                 .long("test")
                 .value_name("SHARE")
                 .value_parser(value_parser!(f64))

@@ -9,10 +9,11 @@ use crate::{
     jobs::Queue,
 };
 use axum::http::StatusCode;
-use ermine::{Error, Matrix, Output, X, core::error::Column, engine::special::normal_quantile};
+use ermine::{Error, Matrix, Output, X, core::error::Column};
 use ermine_app::{
     explain::explain_values,
     rows::Frame,
+    store::Width,
     table::Table,
     wire::{Answer, BadCell, Explained, Form, Interval, Media, Refused, name_of},
 };
@@ -35,8 +36,8 @@ const MOST_EXPLAINED: usize = 100;
 pub struct Asked {
     pub outputs: Vec<Output>,
     pub explain: bool,
-    /// Level of an interval around each predicted number.
-    pub interval: Option<f64>,
+    /// An interval around each predicted number.
+    pub interval: Option<Width>,
 }
 
 impl Asked {
@@ -74,17 +75,17 @@ impl Asked {
                 },
                 "interval" => {
                     let level = value.parse().ok().filter(|level| (0.0..1.0).contains(level) && *level > 0.0);
-                    asked.interval = Some(level.ok_or_else(|| bad("interval is a level such as 0.95".into()))?);
+                    let level = level.ok_or_else(|| bad("interval is a level such as 0.95".into()))?;
+                    let width = loaded.fitted.width(level);
+                    asked.interval = Some(width.map_err(|error| bad(error.to_string()))?);
                 }
                 other => {
                     return Err(bad(format!("there is no parameter '{other}'; there are output, explain, interval")));
                 }
             }
         }
-        if asked.interval.is_some() && !(loaded.fitted.has(Output::Deviation) && asked.outputs.contains(&Output::Value))
-        {
-            let model = &loaded.fitted.header.model;
-            return Err(bad(format!("{model} does not say how certain a predicted number is: there is no interval")));
+        if asked.interval.is_some() && !asked.outputs.contains(&Output::Value) {
+            return Err(bad("an interval goes with the output value, which is not asked for".into()));
         }
         if asked.explain && loaded.background.is_none() {
             return Err(bad("this model file does not know what its rows looked like; fit it again to explain".into()));
@@ -227,7 +228,7 @@ fn outputs(read: &Read, x: &Matrix) -> Result<Vec<(Output, Matrix)>, Refusal> {
     let loaded = &read.job.loaded;
     let x = X::dense(&x.values, x.cols.max(1)).map_err(of_error)?;
     let mut wanted = read.job.asked.outputs.clone();
-    if read.job.asked.interval.is_some() {
+    if matches!(read.job.asked.interval, Some(Width::Deviations(_))) {
         wanted.push(Output::Deviation);
     }
     loaded.fitted.outputs_of(&loaded.ctx, &x, &read.frame.texts, &wanted).map_err(of_error)
@@ -237,11 +238,10 @@ fn write(read: &Read, said: &[(Output, Matrix)], rows: std::ops::Range<usize>) -
     let Job { loaded, asked, slot, place, .. } = &read.job;
     let explained = if asked.explain { explain(read)? } else { Vec::new() };
     let (said, interval) = match (asked.interval, said) {
-        (Some(level), [said @ .., (Output::Deviation, of)]) => {
-            let deviations = normal_quantile(0.5 + level / 2.0);
-            (said, Some(Interval { deviations, of }))
+        (Some(width @ Width::Deviations(_)), [said @ .., (Output::Deviation, of)]) => {
+            (said, Some(Interval { width, deviations: Some(of) }))
         }
-        _ => (said, None),
+        (width, said) => (said, width.map(|width| Interval { width, deviations: None })),
     };
     let answer = Answer { fitted: &loaded.fitted, said, rows, interval, explained: &explained };
     let body = match read.form {
