@@ -3,8 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One choice of packages and features for all that is built here: with another one cargo builds the dependencies again.
+ALL := --workspace --all-targets --features ermine-cli/mpi
 
-.PHONY: docs test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
+.PHONY: build docs test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
 
 test: setup lint test-rust test-python
 
@@ -21,27 +23,31 @@ setup: $(VENV)/ready
 
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet maturin scikit-learn==1.9.1 scipy pandas polars pyarrow pytest pytest-timeout mpi4py \
-		cloudpickle skops \
+	$(BIN)/pip install --quiet scikit-learn==1.9.1 scipy pandas polars pyarrow pytest pytest-timeout mpi4py \
+		cloudpickle skops onnx onnxruntime duckdb \
 		ruff mypy
 	touch $@
 
 # With and without MPI: the program must build where there is none.
 lint:
 	cargo fmt --all --check
+	cargo clippy $(ALL) --quiet -- -D warnings
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	cargo clippy --package ermine-cli --all-targets --features mpi --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps --exclude ermine-py --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps --quiet
 	$(BIN)/ruff check python bench
 	$(BIN)/mypy
 	npx --no-install tsc --project .
 
-test-rust:
-	cargo test --workspace --exclude ermine-py --features ermine-cli/mpi
+test-rust: build
+	cargo test $(ALL) --quiet
+	cargo test --workspace --features ermine-cli/mpi --doc --quiet
 
-# A development build shares its dependencies with the tests of the workspace.
-python: $(VENV)/ready
-	. $(BIN)/activate && maturin develop --profile dev --quiet
+build:
+	cargo build $(ALL)
+
+# The development build, which the tests of the workspace use too.
+python: $(VENV)/ready build
+	$(BIN)/python tools/develop.py
 
 test-python: python
 	$(BIN)/python python/generate.py --check

@@ -1,6 +1,8 @@
 """What the tests share."""
 
 import inspect
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -82,3 +84,14 @@ def method_of(model):
 def quiet():
     with sklearn.config_context():
         yield
+
+
+
+def command_line():
+    """The built program: ERMINE, or what cargo made last."""
+    named = os.environ.get("ERMINE") or shutil.which("ermine")
+    built = [Path(__file__).parents[2] / "target" / profile / "ermine" for profile in ("release", "debug")]
+    found = [Path(named)] if named else [path for path in built if path.exists()]
+    if not found:
+        pytest.skip("the command line is not built", allow_module_level=True)
+    return max(found, key=lambda path: path.stat().st_mtime)

@@ -1,8 +1,6 @@
 """Model files: what Python saves Python and the command line read, and the other way round."""
 
 import io
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,20 +10,10 @@ import polars as pl
 import pytest
 
 import ermine
-from conftest import CLASSES, data_for, make
+from conftest import CLASSES, command_line, data_for, make
 from test_inputs import answers, assert_same
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def command_line():
-    """The built program: ERMINE, or what cargo made last."""
-    named = os.environ.get("ERMINE") or shutil.which("ermine")
-    built = [ROOT / "target" / profile / "ermine" for profile in ("release", "debug")]
-    found = [Path(named)] if named else [path for path in built if path.exists()]
-    if not found:
-        pytest.skip("the command line is not built")
-    return max(found, key=lambda path: path.stat().st_mtime)
 
 
 @pytest.mark.parametrize("cls", CLASSES)

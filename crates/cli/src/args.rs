@@ -308,7 +308,7 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     if let Some(column) = text("group") {
         job.split = Split::Group(column);
     } else if let Some(split) = text("split") {
-        job.split = split.parse().map_err(|error: ermine::Error| error.to_string())?;
+        job.split = split.parse().map_err(|error: Error| error.to_string())?;
     }
     job.folds = *matches.get_one("folds").expect("it has a default");
     if let Some(size) = text("memory") {

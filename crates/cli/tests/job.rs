@@ -107,7 +107,9 @@ fn models_are_compared_and_one_is_tuned() {
     let standings = found["comparison"]["standings"].as_array().unwrap();
     assert_eq!(standings[0]["model"], "LogisticRegression");
     assert!(standings[0]["mean"].as_f64().unwrap() > standings[1]["mean"].as_f64().unwrap());
-    assert_eq!(standings[0]["scores"].as_array().unwrap().len(), 3);
+    let comparison = &found["comparison"];
+    assert_eq!((&comparison["folds"], &comparison["repeats"]), (&3.into(), &2.into()));
+    assert_eq!(standings[0]["scores"].as_array().unwrap().len(), 6);
     let tuned = json(&["tune", "PENGUINS", "--target", "species", "--model", "KNeighborsClassifier", "--draws", "6"]);
     let standings = tuned["comparison"]["standings"].as_array().unwrap();
     assert!(standings.len() > 3 && standings.iter().all(|standing| standing["model"] == "KNeighborsClassifier"));

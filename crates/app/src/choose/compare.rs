@@ -194,10 +194,16 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     })
 }
 
-/// The higher score first, then the smaller loss; whoever predicted values far outside the target comes last.
+/// Contenders, which were folded several times, before the others; the higher score first, then the smaller loss; whoever predicted
+/// values far outside the target comes last.
 fn better(metric: &Metric, a: &Standing, b: &Standing) -> std::cmp::Ordering {
     let score = |s: &Standing| s.mean.map_or(f64::NEG_INFINITY, |mean| metric.turned(mean));
-    a.wild.cmp(&b.wild).then(score(b).total_cmp(&score(a))).then(b.tie.total_cmp(&a.tie))
+    let contends = |s: &Standing| std::cmp::Reverse(s.scores.len());
+    a.wild
+        .cmp(&b.wild)
+        .then(contends(a).cmp(&contends(b)))
+        .then(score(b).total_cmp(&score(a)))
+        .then(b.tie.total_cmp(&a.tie))
 }
 
 /// Of those that were scored on a sample only, the best that is ahead of the first by more than its own error: on more rows it does

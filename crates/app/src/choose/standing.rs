@@ -24,8 +24,7 @@ pub struct Standing {
     pub seconds: f64,
     /// Found by the search.
     pub tuned: bool,
-    /// Tied with the best: not worse by more than the standard error of the difference, fold by fold, nor by more than is usual among
-    /// the others.
+    /// Tied with the best: not worse by more than the standard error of the difference, fold by fold, nor by more than that of the best.
     pub as_good: bool,
     /// Some prediction was further outside the target it had learnt from than that target is wide.
     pub wild: bool,
@@ -117,7 +116,7 @@ pub(super) fn mean_and_error(scores: &[f64], folds: usize) -> (f64, f64) {
 }
 
 /// Says who is as good as the first, by the differences on the same folds. A model whose scores jump about has a large error of the
-/// difference: it is allowed no more than the middle one of all, or it would be rewarded for its noise.
+/// difference: it is allowed no more than the error of the best, or it would be rewarded for its noise.
 pub(super) fn mark(standings: &mut [Standing], folds: usize) {
     let Some((best, rows)) = standings.first().map(|best| (best.scores.clone(), best.rows)) else { return };
     let comparable = |standing: &Standing| {
@@ -127,14 +126,11 @@ pub(super) fn mark(standings: &mut [Standing], folds: usize) {
         let differences: Vec<f64> = best.iter().zip(&standing.scores).map(|(a, b)| a - b).collect();
         mean_and_error(&differences, folds)
     };
-    let others = standings.iter().skip(1).filter(|standing| comparable(standing));
-    let mut errors: Vec<f64> = others.map(|standing| difference(standing).1).collect();
-    errors.sort_by(f64::total_cmp);
-    let usual = errors.get(errors.len().saturating_sub(1) / 2).copied().unwrap_or(f64::INFINITY);
+    let (_, of_best) = mean_and_error(&best, folds);
     for standing in standings.iter_mut() {
         let (mean, error) = difference(standing);
         // Differing on a single fold the two are equal but for rounding.
-        standing.as_good = comparable(standing) && mean.abs() <= error.min(usual) * (1.0 + 1e-9);
+        standing.as_good = comparable(standing) && mean.abs() <= error.min(of_best) * (1.0 + 1e-9);
     }
     if let Some(best) = standings.first_mut() {
         best.as_good = true;

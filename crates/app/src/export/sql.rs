@@ -213,6 +213,8 @@ impl<'a> Layers<'a> {
             PlainNode::Split { feature, test, missing_left, left, right } => {
                 let x_j = self.cell(x, *feature);
                 let condition = match test {
+                    // Known or missing; infinity has no spelling of its own.
+                    PlainTest::AtMost(f64::INFINITY) => format!("{x_j} IS NOT NULL"),
                     PlainTest::AtMost(threshold) => format!("{x_j} <= {}", number(*threshold)),
                     PlainTest::Among(codes) if codes.is_empty() => "1 = 0".into(),
                     PlainTest::Among(codes) => {

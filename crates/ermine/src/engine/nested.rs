@@ -1,7 +1,7 @@
 //! Fitted models inside a model: saved as the name of their entry and their bytes, loaded through the list.
 
 use crate::{
-    AnyModel, Ctx, Data, Entry, Error, Info, Output, Result, Shape, Spec, Task, X,
+    AnyModel, Ctx, Data, Entry, Error, Info, Output, Passes, Result, Shape, Spec, Task, X,
     core::{Batch, Feature, Target, param::DEEPEST},
     engine::tree::first_largest,
     entry, make,
@@ -74,12 +74,20 @@ impl Member {
 
 /// What a model takes that hands its rows to these: missing values and categories if all of them do, scaled columns if one wants them.
 pub fn taken(info: Info, specs: &[Spec]) -> Info {
+    let passes = info.passes;
+    Info { passes, ..together(info, specs) }
+}
+
+/// The same where every member goes through the rows in its own way: the most demanding one decides where they may be. Each member
+/// is asked once, so that models nested in models are not asked again and again.
+pub fn together(info: Info, specs: &[Spec]) -> Info {
     // What cannot be made is refused by the fit.
     let members = specs.iter().filter_map(|spec| Some(make(spec).ok()?.info()));
-    members.fold(info, |info, member| Info {
+    members.fold(Info { passes: Passes::Many, ..info }, |info, member| Info {
         missing: info.missing && member.missing,
         categories: info.categories && member.categories,
         scale: info.scale || member.scale,
+        passes: info.passes.and(member.passes),
         ..info
     })
 }

@@ -41,12 +41,6 @@ params! {
     }
 }
 
-/// Every model goes through the rows in its own way; the most demanding one decides where they may be.
-fn passes(specs: &[Spec]) -> Passes {
-    let of = |spec: &Spec| crate::make(spec).map_or(Passes::Many, |estimator| estimator.info().passes);
-    specs.iter().map(of).fold(Passes::Many, Passes::and)
-}
-
 impl Estimator for VotingClassifier {
     type Model = VotingModel;
 
@@ -64,7 +58,7 @@ impl Estimator for VotingClassifier {
     };
 
     fn takes(&self) -> Info {
-        nested::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+        nested::together(Self::INFO, &self.estimators)
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
@@ -72,7 +66,7 @@ impl Estimator for VotingClassifier {
     }
 
     fn passes(&self) -> Passes {
-        passes(&self.estimators)
+        self.takes().passes
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
@@ -97,7 +91,7 @@ impl Estimator for VotingRegressor {
     };
 
     fn takes(&self) -> Info {
-        nested::taken(Info { passes: self.passes(), ..Self::INFO }, &self.estimators)
+        nested::together(Self::INFO, &self.estimators)
     }
 
     fn cost(&self, shape: &Shape) -> f64 {
@@ -105,7 +99,7 @@ impl Estimator for VotingRegressor {
     }
 
     fn passes(&self) -> Passes {
-        passes(&self.estimators)
+        self.takes().passes
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {

@@ -31,7 +31,7 @@ fn designs(rng: &mut Stream) -> Vec<Design> {
     add("walk", 60, 200, &mut |_, _, before| before + rng.normal());
     add("band", 60, 200, &mut |_, _, before| 0.95 * before + 0.31 * rng.normal());
     add("zeros and ones", 80, 200, &mut |_, _, _| f64::from(u8::from(rng.uniform() < 0.1)));
-    add("wavelets", 64, 126, &mut |i, j, _| {
+    add("wavelets", 64, 120, &mut |i, j, _| {
         // Steps of every width that fits, at every half of their width.
         let (mut width, mut at) = (2, j);
         while at >= 2 * 64 / width - 1 {

@@ -266,15 +266,18 @@ impl Node<'_> {
         let levels = scratch.codes.clone();
         let range = (self.high - self.low) as usize + 1;
         let mut found: Option<Candidate> = None;
-        let (rows, weighted) = (levels.len() as f64, impurity.weight() * impurity.of_node());
         for order in 0..impurity.orders() {
-            let mut sums = vec![(0.0, 0.0, false); range];
+            // Of each level: weights, weighted values, squared weights.
+            let mut sums = vec![(0.0, 0.0, 0.0); range];
+            let mut present = vec![false; range];
             for (i, &level) in levels.iter().enumerate().filter(|(_, level)| **level != MISSING) {
                 let (weight, value) = impurity.order_by(i, order);
-                let sum = &mut sums[(level - self.low) as usize];
-                *sum = (sum.0 + weight, sum.1 + value, true);
+                let at = (level - self.low) as usize;
+                let sum = &mut sums[at];
+                *sum = (sum.0 + weight, sum.1 + value, sum.2 + weight * weight);
+                present[at] = true;
             }
-            let mut by_mean: Vec<usize> = (0..range).filter(|&level| sums[level].2).collect();
+            let mut by_mean: Vec<usize> = (0..range).filter(|&level| present[level]).collect();
             let mean = |level: usize| if sums[level].0 > 0.0 { sums[level].1 / sums[level].0 } else { 0.0 };
             by_mean.sort_by(|&a, &b| mean(a).total_cmp(&mean(b)).then(a.cmp(&b)));
             let mut place = vec![MISSING; range];
@@ -283,8 +286,7 @@ impl Node<'_> {
                 *code = if level == MISSING { MISSING } else { place[(level - self.low) as usize] };
             }
             let Some(best) = self.pass(impurity, scratch, 0, by_mean.len() as u32 - 1) else { continue };
-            // Two levels leave no choice of an order.
-            let by_chance = weighted * (by_mean.len() as f64 - 2.0).max(0.0) / (rows - 1.0).max(1.0);
+            let by_chance = impurity.of_node() * by_chance(&sums);
             let score = best.score - by_chance;
             let gains = by_chance == 0.0 || score > impurity.gain() + self.tie;
             if gains && found.as_ref().is_none_or(|found| score > found.score + self.tie) {
@@ -383,4 +385,17 @@ impl Node<'_> {
             _ => self.low != self.high && draws.next() & 1 == 1,
         }
     }
+}
+
+/// How many rows of mean weight the means of levels explain where the target does not depend on them, each row as much as its share
+/// of its level: for equal weights the number of levels less two, which leave no choice of an order. Few heavy rows, as boosting
+/// makes them, explain more than many light ones.
+fn by_chance(levels: &[(f64, f64, f64)]) -> f64 {
+    let (weight, squares) = levels.iter().fold((0.0, 0.0), |(w, s), level| (w + level.0, s + level.2));
+    if !(weight > 0.0 && squares > 0.0) {
+        return 0.0;
+    }
+    let explained: f64 = levels.iter().filter(|level| level.0 > 0.0).map(|level| level.2 / level.0).sum();
+    let rows = weight * weight / squares;
+    (explained - 2.0 * squares / weight).max(0.0) * rows / (rows - 1.0).max(1.0)
 }
