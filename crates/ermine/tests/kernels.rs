@@ -1,12 +1,14 @@
 //! Kernel machines and neighbours against recorded values and against their own promises.
 
 use ermine::{
-    Certificate, Ctx, Data, Estimator, Fit, Matrix, Model, Output, OwnedX, Result, X,
+    Certificate, Ctx, Data, Estimator, Fit, Matrix, Model, Output, OwnedX, Result, Task, Values, X,
+    core::param::named,
     engine::{
         kernel::{Gamma, Kernel},
         neighbours::{Metric, Search},
     },
     neighbors::KNeighborsClassifier,
+    predict,
     svm::{KernelRidge, SVC, SVR},
 };
 use serde_json::Value;
@@ -272,6 +274,7 @@ fn neighbours_are_the_nearest_for_every_metric_and_search() {
             Metric::Minkowski(1.0),
             Metric::Minkowski(2.0),
             Metric::Minkowski(3.0),
+            Metric::Minkowski(20.0),
             Metric::Chebyshev,
             Metric::Cosine,
             kernel.clone(),
@@ -298,6 +301,58 @@ fn neighbours_are_the_nearest_for_every_metric_and_search() {
                 }
             }
         }
+    }
+}
+
+/// Powers that no distance could be raised to: the largest difference is all that is left.
+#[test]
+fn a_power_without_end_is_the_largest_difference() {
+    let mut rng = Ctx::new(4).rng("neighbours", 1);
+    for (cols, unit) in [(2, 1e-5), (30, 1e30)] {
+        let values: Vec<f64> = (0..400 * cols).map(|_| unit * rng.normal()).collect();
+        let x = X::dense(&values, cols).unwrap();
+        let [high, largest] = [Metric::Minkowski(1e300), Metric::Chebyshev]
+            .map(|metric| Search::new(OwnedX::all(&x), metric).nearest(&x.slice(0..20), 5));
+        assert_eq!(high, largest, "{cols} columns");
+    }
+}
+
+/// All columns moved by a power of two, which rounds nothing off these values: kernels of differences and machines with an intercept
+/// predict the same.
+#[test]
+fn offsets_take_nothing_from_kernel_machines() {
+    let mut rng = Ctx::new(6).rng("offsets", 0);
+    let (rows, cols, unit) = (80, 3, (1u64 << 20) as f64);
+    let near: Vec<f64> = (0..rows * cols).map(|_| (rng.normal() * unit).round() / unit).collect();
+    let far: Vec<f64> = near.iter().map(|x| x + unit).collect();
+    let y: Vec<f64> = near.chunks(cols).map(|row| row[0] - 2.0 * row[1] + 0.2 * rng.normal()).collect();
+    let codes: Vec<u32> = y.iter().map(|y| u32::from(y + rng.normal() > 0.0)).collect();
+    for (name, kernel) in [
+        ("SVC", "linear"),
+        ("SVC", "rbf"),
+        ("NuSVC", "linear"),
+        ("SVR", "linear"),
+        ("SVR", "rbf"),
+        ("NuSVR", "linear"),
+        ("OneClassSVM", "rbf"),
+        ("KernelRidge", "rbf"),
+    ] {
+        let entry = ermine::entry(name).unwrap();
+        let values = Values::from([("kernel".to_string(), named(kernel))]);
+        let [here, there] = [&near, &far].map(|x| {
+            let x = X::dense(x, cols).unwrap();
+            let data = Data::new(x);
+            let (data, output) = match entry.info.task {
+                Task::Regression => (data.real(&y).unwrap(), Output::Value),
+                Task::Classification => (data.classes(&codes, 2).unwrap(), Output::Decision),
+                _ => (data, Output::Decision),
+            };
+            let fit = (entry.make)(&values).unwrap().fit(&data, &Ctx::new(0).with_threads(1)).unwrap();
+            assert!(fit.log.converged(), "{name}, {kernel}: {}", fit.log);
+            predict(&Ctx::new(0), &*fit.model, &x, output, false).unwrap().values
+        });
+        let apart = here.iter().zip(&there).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(apart < 1e-6, "{name}, {kernel}: predictions differ by {apart:e}");
     }
 }
 

@@ -259,6 +259,39 @@ fn boosting_learns_each_loss_and_keeps_its_constraints() {
     assert!(fit.model.trees.len() < 1000 && fit.model.validation_loss.len() == fit.model.trees.len() + 1);
 }
 
+/// More values than bins, so that the cuts count weights too.
+#[test]
+fn boosting_takes_a_row_of_weight_two_for_two_rows() {
+    let (rows, cols) = (400, 2);
+    let mut rng = ctx().rng("weights", 0);
+    let x: Vec<f64> = (0..rows * cols).map(|_| rng.normal()).collect();
+    let score: Vec<f64> = x.chunks(cols).map(|row| row[0] + (2.0 * row[1]).sin() + 0.3 * rng.normal()).collect();
+    let weights: Vec<f64> = (0..rows).map(|_| rng.below(3) as f64).collect();
+    let again: Vec<usize> = (0..rows).flat_map(|i| std::iter::repeat_n(i, weights[i] as usize)).collect();
+    let repeated: Vec<f64> = again.iter().flat_map(|&i| x[i * cols..(i + 1) * cols].to_vec()).collect();
+    let (whole, parts) = (X::dense(&x, cols).unwrap(), X::dense(&repeated, cols).unwrap());
+    let code = |i: usize, classes: usize| (((score[i] + 1.5) * 0.7).clamp(0.0, 2.0) as u32).min(classes as u32 - 1);
+    for classes in [0, 2, 3] {
+        let fit = |x: &X, rows: &[usize], weights: Option<&[f64]>| {
+            let codes: Vec<u32> = rows.iter().map(|&i| code(i, classes.max(1))).collect();
+            let y: Vec<f64> = rows.iter().map(|&i| score[i]).collect();
+            let data = Data::new(*x);
+            let data = if classes > 0 { data.classes(&codes, classes) } else { data.real(&y) }.unwrap();
+            let data = if let Some(weights) = weights { data.weights(weights).unwrap() } else { data };
+            let model = match classes {
+                0 => HistGradientBoostingRegressor { min_samples_leaf: 1, ..Default::default() }.fit(&data, &ctx()),
+                _ => HistGradientBoostingClassifier { min_samples_leaf: 1, ..Default::default() }.fit(&data, &ctx()),
+            };
+            model.unwrap().model.scores(&whole)
+        };
+        let all: Vec<usize> = (0..rows).collect();
+        let (one, two) = (fit(&whole, &all, Some(&weights)), fit(&parts, &again, None));
+        let apart = one.iter().zip(&two).map(|(a, b)| (a - b).abs() / (1.0 + a.abs())).fold(0.0, f64::max);
+        // Gradients are summed in fixed point, whose unit is that of the largest, weights and all.
+        assert!(apart < 1e-5, "{classes} classes: scores differ by {apart:e}");
+    }
+}
+
 #[test]
 fn adaboost_keeps_its_bound_and_takes_other_models() {
     let (x, y) = problem(600, 4, 5);

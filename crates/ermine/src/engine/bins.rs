@@ -1,6 +1,7 @@
 //! Columns cut into at most 255 bins, for boosting: one byte a value, eight columns of a row side by side.
 //!
-//! A column with few distinct values gets a bin for each; others are cut at the quantiles of every s-th row, s = ceil(n / 200,000).
+//! A column with few distinct values gets a bin for each; others are cut at the quantiles of every s-th row, s = ceil(n / 200,000),
+//! where a row of weight 2 counts as two.
 //! Bin 255 holds what is missing. Eight columns together make one load serve eight histograms, which fit the first cache.
 //!
 //! Several workers have the bins of one: n and the numbers of rows go over all of them. Each worker cuts an equal share of the columns, for
@@ -58,27 +59,62 @@ enum Tally {
         /// Every s-th row, where it has a value.
         #[serde(with = "as_bytes")]
         sample: Vec<f64>,
+        /// Of the sample; none where all rows count alike.
+        #[serde(with = "as_bytes")]
+        weights: Vec<f64>,
         missing: bool,
     },
     /// Rows of each level, and of none.
     Category { counts: Vec<u64>, unknown: u64 },
 }
 
+/// How rows count.
+#[derive(Clone, Copy, PartialEq)]
+enum Count {
+    Alike,
+    /// As often as their weights say, which are whole numbers.
+    Repeated,
+    /// In proportion to their weights.
+    Weighted,
+}
+
+/// Weights above this are no numbers of repetitions, and sums of those below are exact.
+const MOST_REPEATED: f64 = 1e9;
+
+impl Count {
+    fn of(exchange: &dyn Exchange, weights: Option<&[f64]>) -> Result<Count> {
+        let whole = |weight: &f64| weight.fract() == 0.0 && *weight <= MOST_REPEATED;
+        let mine = (weights.is_some(), weights.is_none_or(|weights| weights.iter().all(whole)));
+        let everyones = all_gather(exchange, Ok(mine))?;
+        Ok(match (everyones.iter().any(|(given, _)| *given), everyones.iter().all(|(_, whole)| *whole)) {
+            (false, _) => Count::Alike,
+            (_, true) => Count::Repeated,
+            _ => Count::Weighted,
+        })
+    }
+}
+
 impl Tally {
-    /// `column` holds row `first` and those after it; every `step`-th row of all is sampled.
-    fn new(column: &[f64], feature: Feature, first: usize, step: usize) -> Tally {
+    /// `column` holds row `first` and those after it; every `step`-th row of all is sampled. Rows of weight 0 are none.
+    fn new(column: &[f64], feature: Feature, batch: &Batch, step: usize, count: Count) -> Tally {
+        let rows = || column.iter().copied().enumerate().filter(|(i, _)| batch.weight(*i) > 0.0);
         match feature {
             Feature::Number => {
-                let sample = column.iter().skip(first.next_multiple_of(step) - first).step_by(step);
-                Tally::Number {
-                    sample: sample.copied().filter(|value| !value.is_nan()).collect(),
-                    missing: column.iter().any(|value| value.is_nan()),
+                let (mut sample, mut weights) = (Vec::new(), Vec::new());
+                let drawn = rows().filter(|(i, value)| (batch.first + i).is_multiple_of(step) && !value.is_nan());
+                for (i, value) in drawn {
+                    sample.push(value);
+                    if count != Count::Alike {
+                        weights.push(batch.weight(i));
+                    }
                 }
+                Tally::Number { sample, weights, missing: rows().any(|(_, value)| value.is_nan()) }
             }
             Feature::Category { levels } => {
                 let (mut counts, mut unknown) = (vec![0; levels as usize], 0);
-                for &value in column {
-                    *level(value).and_then(|level| counts.get_mut(level)).unwrap_or(&mut unknown) += 1;
+                for (i, value) in rows() {
+                    let times = if count == Count::Repeated { batch.weight(i) as u64 } else { 1 };
+                    *level(value).and_then(|level| counts.get_mut(level)).unwrap_or(&mut unknown) += times;
                 }
                 Tally::Category { counts, unknown }
             }
@@ -88,8 +124,12 @@ impl Tally {
     /// Adds the rows of another worker. Their order does not matter: samples are sorted.
     fn add(&mut self, other: Tally) {
         match (self, other) {
-            (Tally::Number { sample, missing }, Tally::Number { sample: more, missing: also }) => {
+            (
+                Tally::Number { sample, weights, missing },
+                Tally::Number { sample: more, weights: theirs, missing: also },
+            ) => {
                 sample.extend(more);
+                weights.extend(theirs);
                 *missing |= also;
             }
             (Tally::Category { counts, unknown }, Tally::Category { counts: more, unknown: also }) => {
@@ -102,9 +142,9 @@ impl Tally {
 }
 
 impl Map {
-    fn new(tally: Tally, feature: Feature, most: usize) -> Map {
-        let (mut sorted, missing) = match tally {
-            Tally::Number { sample, missing } => (sample, missing),
+    fn new(tally: Tally, feature: Feature, most: usize, count: Count) -> Map {
+        let (mut sorted, weights, missing) = match tally {
+            Tally::Number { sample, weights, missing } => (sample, weights, missing),
             Tally::Category { counts, unknown } => {
                 // Rare levels count as missing, and so do those beyond the bins.
                 let frequent = frequent(&counts);
@@ -120,7 +160,18 @@ impl Map {
                 return Map { feature, bins: levels.len().max(1), edges: vec![], levels, by_level, missing };
             }
         };
-        sorted.sort_unstable_by(f64::total_cmp);
+        let mut ends = Vec::new();
+        if count == Count::Alike {
+            sorted.sort_unstable_by(f64::total_cmp);
+        } else {
+            let mut pairs: Vec<(f64, f64)> = sorted.into_iter().zip(weights).collect();
+            pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            ends.extend(pairs.iter().scan(0.0, |sum, (_, weight)| {
+                *sum += weight;
+                Some(*sum)
+            }));
+            sorted = pairs.into_iter().map(|(value, _)| value).collect();
+        }
         let mut distinct = sorted.clone();
         distinct.dedup();
         let middle = |a: f64, b: f64| {
@@ -130,11 +181,18 @@ impl Map {
         let mut edges: Vec<f64> = if distinct.len() <= most {
             distinct.windows(2).map(|pair| middle(pair[0], pair[1])).collect()
         } else {
-            let n = sorted.len();
+            // Row k of all repetitions is the first whose weights add up to more than k.
+            let total = ends.last().copied().unwrap_or_default();
+            let n = if count == Count::Repeated { total as usize } else { sorted.len() };
+            let unit = if count == Count::Weighted { total / n as f64 } else { 1.0 };
+            let row = |k: usize| match count {
+                Count::Alike => sorted[k],
+                _ => sorted[ends.partition_point(|end| *end <= k as f64 * unit).min(sorted.len() - 1)],
+            };
             (1..most)
                 .map(|i| {
                     let at = (i * n / most).clamp(1, n - 1);
-                    middle(sorted[at - 1], sorted[at])
+                    middle(row(at - 1), row(at))
                 })
                 .collect()
         };
@@ -170,13 +228,19 @@ pub fn columns_of(exchange: &dyn Exchange, rank: usize, cols: usize) -> Range<us
 }
 
 /// `tally` gives what this worker's rows say of a column.
-fn maps(ctx: &Ctx, kinds: &[Feature], most: usize, tally: impl Fn(usize) -> Tally + Sync) -> Result<Vec<Map>> {
+fn maps(
+    ctx: &Ctx,
+    kinds: &[Feature],
+    most: usize,
+    count: Count,
+    tally: impl Fn(usize) -> Tally + Sync,
+) -> Result<Vec<Map>> {
     let (exchange, cols) = (ctx.exchange(), kinds.len());
     if exchange.size() == 1 {
         // One column after the other: the samples of all would take more memory than their bins.
         return ctx.map(cols, |j| {
             ctx.check()?;
-            Ok(Map::new(tally(j), kinds[j], most))
+            Ok(Map::new(tally(j), kinds[j], most, count))
         });
     }
     let everyones: Vec<Range<usize>> = (0..exchange.size()).map(|rank| columns_of(exchange, rank, cols)).collect();
@@ -194,7 +258,7 @@ fn maps(ctx: &Ctx, kinds: &[Feature], most: usize, tally: impl Fn(usize) -> Tall
             whole.iter_mut().zip(part).for_each(|(whole, part)| whole.add(part));
         }
         let whole = whole.into_par_iter().zip(some(own));
-        maps.extend(ctx.install(|| whole.map(|(tally, j)| Map::new(tally, kinds[j], most)).collect::<Vec<_>>()));
+        maps.extend(ctx.install(|| whole.map(|(tally, j)| Map::new(tally, kinds[j], most, count)).collect::<Vec<_>>()));
     }
     Ok(all_gather(exchange, ctx.check().map(|()| maps))?.into_iter().flatten().collect())
 }
@@ -205,7 +269,8 @@ impl Bins {
         let (x, rows, cols) = (&batch.x, batch.rows(), batch.x.cols());
         let kinds = kinds(features, cols);
         let step = total.div_ceil(SAMPLE).max(1);
-        let maps = maps(ctx, &kinds, most, |j| Tally::new(&column(x, j), kinds[j], batch.first, step))?;
+        let count = Count::of(ctx.exchange(), batch.weights)?;
+        let maps = maps(ctx, &kinds, most, count, |j| Tally::new(&column(x, j), kinds[j], batch, step, count))?;
         let groups = ctx.install(|| {
             (0..cols.div_ceil(GROUP))
                 .into_par_iter()

@@ -1,9 +1,9 @@
 //! One tree of a boosting: grown leaf by leaf on histograms of gradients.
 //!
-//! Gradients and Hessians are rounded to fixed point, 30 and 20 bits, before they are summed. Sums of integers are exact in any order,
+//! Gradients and Hessians are rounded to fixed point, 30 bits, before they are summed. Sums of integers are exact in any order,
 //! so a histogram may be cut into any pieces and a child's histogram taken from its parent's without losing a bit: the tree is the same for
 //! any number of threads and workers. A bin keeps the gradient in one word, Hessian and row count together in another, for which
-//! Hessians of more than 2^21 rows give up two bits with every doubling: 8 are left at 10^8 rows.
+//! Hessians of more than 2^16 rows give up two bits with every doubling: 8 are left at 10^8 rows.
 //!
 //! The gain of a split is G_l^2/(H_l+L) + G_r^2/(H_r+L) - G^2/(H+L) (Friedman 2001; Chen and Guestrin 2016). Only the smaller child
 //! of a split is counted. Categories are ordered by gradient over Hessian; what so many levels gain by chance is taken off. Monotone columns forbid splits that turn the wrong way and
@@ -70,9 +70,10 @@ impl Gradients {
     /// `floats` holds gradient and Hessian of each row, none above `largest`; there are `total` rows on all workers.
     pub fn new(floats: &[[f32; 2]], largest: [f32; 2], total: usize, cells: Vec<[i32; 2]>) -> Gradients {
         let shift = usize::BITS - total.leading_zeros();
-        let bits = (62 - 2 * shift as i32).clamp(1, 20);
+        let bits = (62 - 2 * shift as i32).clamp(1, 30);
         let unit = |largest: f32, bits: i32| match largest > 0.0 {
-            true => f64::from(largest) / f64::from(bits).exp2(),
+            // A power of two, so that single precision rounds nothing off the larger ones.
+            true => (f64::from(largest).log2().ceil() - f64::from(bits)).exp2(),
             false => 1.0,
         };
         let (g, h) = (unit(largest[0], 30), unit(largest[1], bits));

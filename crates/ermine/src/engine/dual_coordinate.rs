@@ -8,6 +8,7 @@
 //!
 //! Each step touches one row (or column): O(stored values) a pass. The constant column makes the intercept part of the penalty.
 
+use super::double_double::Dd;
 use crate::{Bound, Ctx, Halt, Result, Shape, X, core::rng::Stream};
 
 /// Rows with the constant appended to each, their costs and what they are to become.
@@ -51,9 +52,47 @@ impl Rows<'_> {
         self.x.iter().map(|row| row.norm2() + self.constant * self.constant).collect()
     }
 
+    /// The sum of `coef_i x_i`, in 32 digits: what coordinate steps add up to, without their rounding.
+    fn combined(&self, coef: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
+        let p = self.x.cols();
+        let mut w = vec![Dd::default(); p + 1];
+        for (i, coef) in coef.filter(|(_, coef)| *coef != 0.0) {
+            let coef = Dd::new(coef);
+            self.x.row(i).for_each(|j, v| w[j] = w[j].add(coef.times(Dd::new(v))));
+            w[p] = w[p].add(coef.times(Dd::new(self.constant)));
+        }
+        w.into_iter().map(Dd::value).collect()
+    }
+
+    /// w.x_i and how far rounding may have moved it.
+    fn score(&self, i: usize, w: &[f64]) -> (f64, f64) {
+        let p = self.x.cols();
+        let mut size = (self.constant * w[p]).abs();
+        self.x.row(i).for_each(|j, v| size += (v * w[j]).abs());
+        (self.dot(i, w), 4.0 * f64::EPSILON * size)
+    }
+
     fn counting(&self) -> Vec<usize> {
         (0..self.x.rows()).filter(|&i| self.cost[i] > 0.0).collect()
     }
+}
+
+/// Weights with their objective and its bound. The gap is a sum over the rows of terms that are convex in the score, so each is largest at an
+/// end of its error.
+fn proof(
+    rows: &Rows,
+    w: Vec<f64>,
+    tol: f64,
+    loss: impl Fn(usize, f64) -> f64,
+    term: impl Fn(usize, f64) -> f64,
+) -> (Vec<f64>, f64, Bound) {
+    let (mut primal, mut gap) = (0.5 * w.iter().map(|w| w * w).sum::<f64>(), 0.0);
+    for i in rows.counting() {
+        let (score, error) = rows.score(i, &w);
+        primal += rows.cost[i] * loss(i, score);
+        gap += term(i, score - error).max(term(i, score + error));
+    }
+    (w, primal, Bound::new(gap, tol, primal, primal))
 }
 
 fn shuffle(rng: &mut Stream, order: &mut [usize]) {
@@ -72,16 +111,22 @@ pub fn classify(ctx: &Ctx, rows: &Rows, squared: bool, tol: f64, max_iter: usize
     let mut active = order.len();
     let (mut high, mut low) = (f64::INFINITY, f64::NEG_INFINITY);
     let (mut halt, mut passes, mut strict) = (Halt::MaxIter, 0, tol);
-    let prove = |w: &[f64], alpha: &[f64]| {
-        let norm2: f64 = w.iter().map(|w| w * w).sum();
-        let mut primal = 0.5 * norm2;
-        let mut dual = -0.5 * norm2;
-        for &i in &all {
-            let slack = (1.0 - rows.y[i] * rows.dot(i, w)).max(0.0);
-            primal += rows.cost[i] * if squared { slack * slack } else { slack };
-            dual += alpha[i] - 0.5 * ridge[i] * alpha[i] * alpha[i];
-        }
-        (primal, Bound::new(primal - dual, tol, primal, primal))
+    let prove = |alpha: &[f64]| {
+        let w = rows.combined(all.iter().map(|&i| (i, alpha[i] * rows.y[i])));
+        let loss = |i: usize, score: f64| {
+            let slack = (1.0 - rows.y[i] * score).max(0.0);
+            if squared { slack * slack } else { slack }
+        };
+        // Loss, its conjugate and alpha y score together, without differences of what is large.
+        let term = |i: usize, score: f64| {
+            let (slack, cost, alpha) = (1.0 - rows.y[i] * score, rows.cost[i], alpha[i]);
+            match slack > 0.0 {
+                true if squared => cost * (slack - ridge[i] * alpha).powi(2),
+                true => slack * (cost - alpha),
+                false => alpha * (0.5 * ridge[i] * alpha - slack),
+            }
+        };
+        proof(rows, w, tol, loss, term)
     };
     let mut proven = None;
     while passes < max_iter {
@@ -124,7 +169,8 @@ pub fn classify(ctx: &Ctx, rows: &Rows, squared: bool, tol: f64, max_iter: usize
         if top - bottom <= strict {
             if active == all.len() {
                 // No row violates the conditions by more; whether that is enough, the gap decides.
-                let (primal, bound) = prove(&w, &alpha);
+                let (fresh, primal, bound) = prove(&alpha);
+                w = fresh;
                 if bound.holds() || strict < LEAST {
                     (proven, halt) = (Some((primal, bound)), Halt::Rounding);
                     break;
@@ -139,7 +185,14 @@ pub fn classify(ctx: &Ctx, rows: &Rows, squared: bool, tol: f64, max_iter: usize
         high = if top <= 0.0 { f64::INFINITY } else { top };
         low = if bottom >= 0.0 { f64::NEG_INFINITY } else { bottom };
     }
-    let (objective, bound) = proven.unwrap_or_else(|| prove(&w, &alpha));
+    let (objective, bound) = match proven {
+        Some(proven) => proven,
+        None => {
+            let (fresh, objective, bound) = prove(&alpha);
+            w = fresh;
+            (objective, bound)
+        }
+    };
     Ok(Outcome { w, passes, halt, objective, bound })
 }
 
@@ -160,15 +213,29 @@ pub fn regress(
     let all = rows.counting();
     let mut order = all.clone();
     let (mut halt, mut passes, mut first, mut strict) = (Halt::MaxIter, 0, None, tol);
-    let prove = |w: &[f64], beta: &[f64]| {
-        let norm2: f64 = w.iter().map(|w| w * w).sum();
-        let (mut primal, mut dual) = (0.5 * norm2, -0.5 * norm2);
-        for &i in &all {
-            let slack = ((rows.dot(i, w) - rows.y[i]).abs() - epsilon).max(0.0);
-            primal += rows.cost[i] * if squared { slack * slack } else { slack };
-            dual += rows.y[i] * beta[i] - epsilon * beta[i].abs() - 0.5 * ridge[i] * beta[i] * beta[i];
-        }
-        (primal, Bound::new(primal - dual, tol, primal, primal))
+    let prove = |beta: &[f64]| {
+        let w = rows.combined(all.iter().map(|&i| (i, beta[i])));
+        let loss = |i: usize, score: f64| {
+            let slack = ((score - rows.y[i]).abs() - epsilon).max(0.0);
+            if squared { slack * slack } else { slack }
+        };
+        // Loss, its conjugate and beta (score - y) together, without differences of what is large.
+        let term = |i: usize, score: f64| {
+            let (off, cost) = (score - rows.y[i], rows.cost[i]);
+            // What pulls back to the tube is positive.
+            let (slack, pull) = (off.abs() - epsilon, -beta[i] * off.signum());
+            match slack > 0.0 && pull >= 0.0 {
+                true if squared => cost * (slack - ridge[i] * pull).powi(2),
+                true => slack * (cost - pull),
+                false => {
+                    let outside = slack.max(0.0);
+                    let loss = cost * if squared { outside * outside } else { outside };
+                    let within = if pull >= 0.0 { -slack * pull } else { -pull * (off.abs() + epsilon) };
+                    loss + within + 0.5 * ridge[i] * pull * pull
+                }
+            }
+        };
+        proof(rows, w, tol, loss, term)
     };
     let mut proven = None;
     while passes < max_iter {
@@ -210,7 +277,8 @@ pub fn regress(
         passes += 1;
         let first = *first.get_or_insert(violations);
         if violations <= strict * first {
-            let (primal, bound) = prove(&w, &beta);
+            let (fresh, primal, bound) = prove(&beta);
+            w = fresh;
             if bound.holds() || strict < LEAST {
                 (proven, halt) = (Some((primal, bound)), Halt::Rounding);
                 break;
@@ -218,7 +286,14 @@ pub fn regress(
             strict *= 0.1;
         }
     }
-    let (objective, bound) = proven.unwrap_or_else(|| prove(&w, &beta));
+    let (objective, bound) = match proven {
+        Some(proven) => proven,
+        None => {
+            let (fresh, objective, bound) = prove(&beta);
+            w = fresh;
+            (objective, bound)
+        }
+    };
     Ok(Outcome { w, passes, halt, objective, bound })
 }
 
@@ -310,6 +385,7 @@ pub fn sparse_weights(ctx: &Ctx, rows: &Rows, tol: f64, max_iter: usize, rng: &m
         passes += 1;
         let first = *first.get_or_insert(violations);
         if violations <= strict * first {
+            counting.iter().for_each(|&i| slack[i] = 1.0 - rows.y[i] * rows.dot(i, &w));
             let (primal, bound) = prove(&w, &slack);
             if bound.holds() || strict < LEAST {
                 (proven, halt) = (Some((primal, bound)), Halt::Rounding);

@@ -14,6 +14,10 @@ pub struct Gram<'a> {
     /// Numbers of the points among the columns of x, which only precomputed values need.
     ids: &'a [usize],
     pub diagonal: Vec<f64>,
+    /// How far an entry may be off, relative to the roots of the two entries of the diagonal.
+    pub rounding: f64,
+    /// How far the point that rows were moved by is from zero.
+    pub centre: f64,
     tiles: Vec<Tile>,
     tile_rows: usize,
     /// Where a row is kept, or `NOWHERE`.
@@ -53,6 +57,8 @@ impl<'a> Gram<'a> {
             points,
             ids,
             diagonal: kernel.diagonal_with(&x, ids),
+            rounding: kernel.rounding(&x),
+            centre: 0.0,
             tiles,
             tile_rows,
             slot: vec![NOWHERE; n],
@@ -61,6 +67,11 @@ impl<'a> Gram<'a> {
             clock: 0,
             computed: 0,
         }
+    }
+
+    /// Of rows that were moved by `centre`.
+    pub fn about(self, centre: &[f64]) -> Self {
+        Gram { centre: centre.iter().map(|c| c * c).sum::<f64>().sqrt(), ..self }
     }
 
     pub fn rows(&self) -> usize {

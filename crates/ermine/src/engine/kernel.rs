@@ -24,7 +24,7 @@ mod values;
 
 use crate::{
     Error, Matrix, OwnedX, Result, X,
-    core::{choice, linalg::Eigen, param::at_least},
+    core::{choice, linalg::Eigen, param::at_least, simd::add_scaled},
 };
 use serde::{Deserialize, Serialize};
 
@@ -265,6 +265,32 @@ impl Kernel {
             }
             _ => points,
         }
+    }
+
+    /// The mean of the rows where the kernel is linear and they are dense, and nothing otherwise. A machine with an intercept is the same
+    /// about any point, and about the mean its products keep the digits that offsets would take.
+    pub fn centre(&self, x: &X, rows: &[usize]) -> Vec<f64> {
+        let Kernel::Linear = self else { return Vec::new() };
+        let OwnedX::Dense(points) = self.points(x, rows.iter().copied()) else { return Vec::new() };
+        let mut mean = vec![0.0; points.cols];
+        points
+            .values
+            .chunks_exact(points.cols.max(1))
+            .for_each(|row| add_scaled(1.0 / points.rows as f64, row, &mut mean));
+        mean
+    }
+
+    /// Rows about a centre; where there is none, as they are.
+    pub fn points_about(&self, x: &X, rows: impl IntoIterator<Item = usize>, centre: &[f64]) -> OwnedX {
+        if centre.is_empty() {
+            return self.points(x, rows);
+        }
+        let mut points = OwnedX::take(x, rows);
+        if let OwnedX::Dense(points) = &mut points {
+            let each = points.values.chunks_exact_mut(centre.len());
+            each.for_each(|row| row.iter_mut().zip(centre).for_each(|(value, mean)| *value -= mean));
+        }
+        points
     }
 }
 

@@ -67,6 +67,13 @@ impl Metric {
     pub fn resolve(&self, p: f64, cols: usize) -> Result<Metric> {
         Ok(match self {
             Metric::Minkowski(0.0) if p == f64::INFINITY => Metric::Chebyshev,
+            // Roots of so small a power overflow as soon as two columns differ.
+            Metric::Minkowski(0.0) if (cols as f64).powf(1.0 / p) > 1e100 => {
+                return Err(Error::Unsupported(format!(
+                    "a Minkowski metric with p={p:e} on {cols} columns: the root overflows"
+                ))
+                .hint("use p of 0.1 or more"));
+            }
             Metric::Minkowski(0.0) => Metric::Minkowski(p),
             Metric::Kernel(kernel) => {
                 let kernel = kernel.resolve(&Defaults { gamma: 1.0 / cols as f64, degree: 3.0, coef0: 1.0 });
@@ -81,6 +88,7 @@ impl Metric {
         match *self {
             Metric::Minkowski(1.0) => Some(Norm::One),
             Metric::Minkowski(2.0) => Some(Norm::Two),
+            Metric::Minkowski(p) if p > HIGH => Some(Norm::High(p)),
             Metric::Minkowski(p) => Some(Norm::Power(p)),
             Metric::Chebyshev => Some(Norm::Largest),
             _ => None,
@@ -92,16 +100,16 @@ impl Metric {
         match *self {
             Metric::Minkowski(1.0) => raw,
             Metric::Minkowski(2.0) => raw.sqrt(),
-            Metric::Minkowski(p) => raw.powf(1.0 / p),
+            Metric::Minkowski(p) if p <= HIGH => raw.powf(1.0 / p),
             Metric::Kernel(_) => raw.max(0.0).sqrt(),
-            Metric::Chebyshev | Metric::Cosine => raw,
+            Metric::Minkowski(_) | Metric::Chebyshev | Metric::Cosine => raw,
         }
     }
 
     fn raw(&self, shown: f64) -> f64 {
         match *self {
             Metric::Minkowski(2.0) => shown * shown,
-            Metric::Minkowski(p) if p != 1.0 => shown.powf(p),
+            Metric::Minkowski(p) if p != 1.0 && p <= HIGH => shown.powf(p),
             Metric::Kernel(_) => shown * shown,
             _ => shown,
         }
@@ -114,7 +122,19 @@ pub enum Norm {
     One,
     Two,
     Power(f64),
+    /// A power that leaves the range of numbers: the root is taken with every term.
+    High(f64),
     Largest,
+}
+
+/// Powers above this are of distances that are scaled first.
+const HIGH: f64 = 8.0;
+
+/// The p-norm of two numbers that are not negative.
+#[inline(always)]
+fn joined(a: f64, b: f64, p: f64) -> f64 {
+    let (large, small) = (a.max(b), a.min(b));
+    if small == 0.0 { large } else { large * ((small / large).powf(p).ln_1p() / p).exp() }
 }
 
 impl Norm {
@@ -122,7 +142,7 @@ impl Norm {
     fn term(self, difference: f64) -> f64 {
         match self {
             Norm::Two => difference * difference,
-            Norm::One | Norm::Largest => difference.abs(),
+            Norm::One | Norm::Largest | Norm::High(_) => difference.abs(),
             Norm::Power(p) => difference.abs().powf(p),
         }
     }
@@ -132,6 +152,7 @@ impl Norm {
         match self {
             Norm::Largest => differences.fold(0.0, |sum: f64, d| sum.max(d.abs())),
             Norm::Two => differences.fold(0.0, |sum, d| sum + d * d),
+            Norm::High(p) => differences.fold(0.0, |sum, d| joined(sum, d.abs(), p)),
             _ => differences.fold(0.0, |sum, d| sum + self.term(d)),
         }
     }
@@ -144,6 +165,7 @@ impl Norm {
             Norm::One => out.iter_mut().zip(column).for_each(|(out, v)| *out += (q - v).abs()),
             Norm::Largest => out.iter_mut().zip(column).for_each(|(out, v)| *out = out.max((q - v).abs())),
             Norm::Power(p) => out.iter_mut().zip(column).for_each(|(out, v)| *out += (q - v).abs().powf(p)),
+            Norm::High(p) => out.iter_mut().zip(column).for_each(|(out, v)| *out = joined(*out, (q - v).abs(), p)),
         }
     }
 }
@@ -416,6 +438,7 @@ impl Search {
                 let mut sum = 0.0f64;
                 match norm {
                     Norm::Largest => for_each_pair(row, point, |a, b| sum = sum.max((a - b).abs())),
+                    Norm::High(p) => for_each_pair(row, point, |a, b| sum = joined(sum, (a - b).abs(), p)),
                     _ => for_each_pair(row, point, |a, b| sum += norm.term(a - b)),
                 }
                 sum

@@ -41,6 +41,10 @@ impl Member {
         }
         let mut out = vec![0.0; x.rows() * width];
         self.model.predict_block(x, output, &mut out)?;
+        // What has no value by itself, as a row without neighbours, must not become a part of others.
+        if let Some(at) = out.iter().position(|value| value.is_nan()) {
+            return Err(Error::value(at / width, None, format!("{} has no prediction here", self.entry.name)));
+        }
         Ok(out)
     }
 

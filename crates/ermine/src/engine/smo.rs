@@ -14,7 +14,7 @@
 //! violates the optimality conditions by more than the tolerance, as LIBSVM does, and the duality gap is within that share of the objective. Cost: one kernel row for each change of a
 //! variable that the cache does not hold, and O(working set) a step.
 
-use super::gram::Gram;
+use super::{double_double::Dd, gram::Gram};
 use crate::{
     Bound, Ctx, Halt, Matrix, Result,
     core::{ctx::Progress, linalg::Cholesky, simd::vectorised},
@@ -36,6 +36,8 @@ pub struct Solution {
     pub b: Vec<f64>,
     /// `K b` at every row.
     pub f: Vec<f64>,
+    /// How far rounding may have moved f.
+    pub error: Vec<f64>,
     /// What f + c is at free variables of each group: minus the multiplier of its constraint.
     pub level: [f64; 2],
     pub steps: usize,
@@ -65,6 +67,51 @@ const TOGETHER: usize = 512;
 /// Curvature of a pair that K says is flat or, rounding or an indefinite kernel, less.
 const FLAT: f64 = 1e-12;
 
+/// Rounds without a lower objective after which rounding is all that is left.
+const PATIENCE: usize = 20;
+
+/// `K b` as it was added up, with all that rounding may have done to it.
+struct Product {
+    f: Vec<f64>,
+    /// Square roots of the diagonal of K, which bound its entries.
+    root: Vec<f64>,
+    /// Sum of what was added to b so far, each with its root.
+    moved: f64,
+}
+
+impl Product {
+    fn new(ctx: &Ctx, gram: &mut Gram, steps: &[(usize, f64)]) -> Result<Product> {
+        let root = gram.diagonal.iter().map(|d| d.abs().sqrt()).collect();
+        let mut product = Product { f: vec![0.0; gram.rows()], root, moved: 0.0 };
+        product.add(ctx, gram, steps)?;
+        Ok(product)
+    }
+
+    fn size(&self, steps: &[(usize, f64)]) -> f64 {
+        steps.iter().map(|(row, step)| step.abs() * self.root[*row]).sum()
+    }
+
+    fn add(&mut self, ctx: &Ctx, gram: &mut Gram, steps: &[(usize, f64)]) -> Result<()> {
+        self.moved += self.size(steps);
+        gram.add_rows(ctx, steps, &mut self.f)
+    }
+
+    /// The same without what added up on the way. False if there is nothing to gain.
+    fn anew(&mut self, ctx: &Ctx, gram: &mut Gram, steps: &[(usize, f64)]) -> Result<bool> {
+        let worth = self.moved > 1.1 * self.size(steps);
+        if worth {
+            self.f.fill(0.0);
+            self.moved = 0.0;
+            self.add(ctx, gram, steps)?;
+        }
+        Ok(worth)
+    }
+
+    fn error(&self, row: usize, rounding: f64) -> f64 {
+        rounding * self.root[row] * self.moved + f64::EPSILON * self.f[row].abs()
+    }
+}
+
 pub fn solve(
     ctx: &Ctx,
     what: &'static str,
@@ -76,55 +123,61 @@ pub fn solve(
     let Problem { rows, c, lo, hi, group, mut b } = problem;
     let n = rows.len();
     let groups = group.iter().copied().max().map_or(1, |g| g as usize + 1);
-    let mut f = vec![0.0; gram.rows()];
-    gram.add_rows(ctx, &merged(&rows, b.iter().copied()), &mut f)?;
+    let totals = sums(&b, &group);
+    let mut product = Product::new(ctx, gram, &merged(&rows, b.iter().copied()))?;
 
     let size = WORKING_SET.min((n / 8).next_multiple_of(2)).max(n.min(64));
     let mut previous: Vec<usize> = Vec::new();
     let (mut steps, mut rounds, mut path, mut halt) = (0, 0, Vec::new(), Halt::MaxIter);
     let boxed = (0..n).all(|v| (hi[v] - lo[v]).is_finite());
     let (mut stalled, mut least) = (0, f64::INFINITY);
-    let mut ends;
+    let mut violation: f64;
     let mut level = [0.0; 2];
     let mut bound;
     let mut h: Vec<f64> = vec![0.0; n];
     loop {
         ctx.check()?;
         for v in 0..n {
-            h[v] = f[rows[v] as usize] + c[v];
+            h[v] = product.f[rows[v] as usize] + c[v];
         }
         let now = State { h: &h, b: &b, lo: &lo, hi: &hi, group: &group };
-        ends = (0..groups).map(|g| Ends::of(g as u8, now)).collect::<Vec<_>>();
+        let ends = (0..groups).map(|g| Ends::of(g as u8, now)).collect::<Vec<_>>();
         for (g, end) in ends.iter().enumerate() {
             level[g] = end.level(g as u8, now);
         }
-        let violation = ends.iter().map(Ends::violation).fold(f64::NEG_INFINITY, f64::max);
-        let value = 0.5 * (0..n).map(|v| b[v] * (h[v] + c[v])).sum::<f64>();
-        let mut gap = 0.0;
-        for v in 0..n {
-            let slope = h[v] - level[group[v] as usize];
-            let end = if slope > 0.0 { lo[v] } else { hi[v] };
-            gap += if slope == 0.0 { 0.0 } else { slope * (b[v] - end) };
-        }
+        violation = ends.iter().map(Ends::violation).fold(f64::NEG_INFINITY, f64::max);
+        // What is left of the sum moves the plane by that much of the centre.
+        let off = sums(&b, &group)
+            .into_iter()
+            .zip(totals)
+            .fold(Dd::default(), |off, (now, total)| off.add(now.subtract(total)));
+        let lean = off.value().abs() * gram.centre;
+        let error = |v: usize| {
+            let row = rows[v] as usize;
+            product.error(row, gram.rounding) + lean * product.root[row] + f64::EPSILON * c[v].abs()
+        };
+        let Judged { value, magnitude, gap, most } = now.judged(&c, level, totals, error);
+        bound = Bound::new(most, tolerance, gap - value, magnitude);
+        path.truncate(rounds);
         path.push(value);
-        // The sums have terms as large as the multipliers.
-        let magnitude: f64 = (0..n).map(|v| (b[v] * h[v]).abs()).sum();
-        bound = Bound::new(gap, tolerance, gap - value, magnitude);
         ctx.progress(Progress { what, step: rounds, of: None, value: Some(value) });
         if violation <= tolerance && (bound.holds() || !boxed) {
             break;
         }
-        if steps >= max_steps {
-            break;
-        }
-        // Rounding: more is asked for, but no step lowers the objective.
+        // More is asked for, but no step lowers the objective.
         stalled = if value < least - 1e-14 * magnitude { 0 } else { stalled + 1 };
         least = least.min(value);
-        if stalled > 20 {
-            halt = Halt::Rounding;
+        let over = steps >= max_steps || stalled > PATIENCE;
+        // Of what is missing a part may be the rounding of all rounds.
+        let all_but_rounding = violation <= tolerance && gap <= bound.tolerance;
+        if (over || all_but_rounding) && product.anew(ctx, gram, &merged(&rows, b.iter().copied()))? {
+            continue;
+        }
+        let set = if over { Vec::new() } else { working_set(now, &ends, &previous, size) };
+        if set.is_empty() {
+            halt = if steps >= max_steps { Halt::MaxIter } else { Halt::Rounding };
             break;
         }
-        let set = working_set(now, &ends, &previous, size);
         let members: Vec<usize> = set.iter().map(|&v| rows[v] as usize).collect();
         let mut inner = Inner::new(gram, ctx, &set, &members, now, groups);
         let local = (0.1 * violation).max(0.5 * tolerance);
@@ -135,22 +188,69 @@ pub fn solve(
             _ => local,
         };
         steps += inner.run(local, (max_steps - steps).min(200 * size.max(100)));
-        let changes: Vec<(u32, f64)> = set
-            .iter()
-            .enumerate()
-            .map(|(k, &v)| {
-                let change = inner.b[k] - b[v];
-                b[v] = inner.b[k];
-                (rows[v], change)
-            })
-            .collect();
+        let before: Vec<f64> = set.iter().map(|&v| std::mem::replace(&mut b[v], 0.0)).collect();
+        set.iter().zip(&inner.b).for_each(|(&v, value)| b[v] = *value);
+        let mut changes: Vec<(u32, f64)> = set.iter().zip(before).map(|(&v, old)| (rows[v], b[v] - old)).collect();
+        if groups == 1 {
+            cancel(&rows, &mut b);
+        }
+        changes.extend(balance(&mut b, &lo, &hi, &group, totals).map(|(v, change)| (rows[v], change)));
         let moved: Vec<u32> = changes.iter().map(|(row, _)| *row).collect();
-        gram.add_rows(ctx, &merged(&moved, changes.iter().map(|(_, change)| *change)), &mut f)?;
+        product.add(ctx, gram, &merged(&moved, changes.iter().map(|(_, change)| *change)))?;
         previous = set;
         rounds += 1;
     }
-    let violation = ends.iter().map(Ends::violation).fold(0.0, f64::max);
-    Ok(Solution { b, f, level, steps, rounds, violation, bound, path, halt })
+    let error = (0..gram.rows()).map(|row| product.error(row, gram.rounding)).collect();
+    let violation = violation.max(0.0);
+    Ok(Solution { b, f: product.f, error, level, steps, rounds, violation, bound, path, halt })
+}
+
+/// The sum of each group in 32 digits.
+fn sums(b: &[f64], group: &[u8]) -> [Dd; 2] {
+    let mut sums = [Dd::default(); 2];
+    b.iter().zip(group).for_each(|(b, &g)| sums[g as usize] = sums[g as usize].add(Dd::new(*b)));
+    sums
+}
+
+/// How far each group is from the sum that it has to keep.
+fn imbalance(b: &[f64], group: &[u8], totals: [Dd; 2]) -> [f64; 2] {
+    let now = sums(b, group);
+    [0, 1].map(|g| now[g].subtract(totals[g]).value())
+}
+
+/// Of two variables of a row that pull against each other one becomes zero: their sum alone is the coefficient.
+fn cancel(rows: &[u32], b: &mut [f64]) {
+    let n = rows.len() / 2;
+    if rows[..n] == rows[n..] {
+        let (rising, falling) = b.split_at_mut(n);
+        for (up, down) in rising.iter_mut().zip(falling).filter(|(up, down)| **up > 0.0 && **down < 0.0) {
+            let both = up.min(-*down);
+            (*up, *down) = (*up - both, *down + both);
+        }
+    }
+}
+
+/// Takes up what rounding has left of the constraints by the smallest free variable of each group, since a dual point proves
+/// nothing unless it keeps them. Returns what changed.
+fn balance(
+    b: &mut [f64],
+    lo: &[f64],
+    hi: &[f64],
+    group: &[u8],
+    totals: [Dd; 2],
+) -> impl Iterator<Item = (usize, f64)> + use<> {
+    let off = imbalance(b, group, totals);
+    let mut changes = Vec::new();
+    for (g, off) in off.into_iter().enumerate().filter(|(_, off)| *off != 0.0) {
+        let inside = |v: &usize| group[*v] as usize == g && b[*v] - off > lo[*v] && b[*v] - off < hi[*v];
+        let free = (0..b.len()).filter(|&v| b[v] > lo[v] && b[v] < hi[v]).filter(inside);
+        if let Some(v) = free.min_by(|&u, &v| b[u].abs().total_cmp(&b[v].abs())) {
+            let old = std::mem::replace(&mut b[v], 0.0);
+            b[v] = old - off;
+            changes.push((v, b[v] - old));
+        }
+    }
+    changes.into_iter()
 }
 
 /// Steps by row, with those of variables that share a row added up and nothing that did not move.
@@ -175,6 +275,43 @@ struct State<'a> {
     lo: &'a [f64],
     hi: &'a [f64],
     group: &'a [u8],
+}
+
+/// What a state proves.
+struct Judged {
+    /// The dual objective.
+    value: f64,
+    /// Of the terms of its sum.
+    magnitude: f64,
+    /// Primal minus dual.
+    gap: f64,
+    /// The most that this can be within the rounding of the gradients and of the constraints.
+    most: f64,
+}
+
+impl State<'_> {
+    /// The gap is a sum over the variables of terms that are convex in their gradients, so each is largest at an end of its error.
+    fn judged(&self, c: &[f64], level: [f64; 2], totals: [Dd; 2], error: impl Fn(usize) -> f64) -> Judged {
+        let State { h, b, lo, hi, group } = *self;
+        let mut found = Judged { value: 0.0, magnitude: 0.0, gap: 0.0, most: 0.0 };
+        for v in 0..h.len() {
+            let term = |slope: f64| match slope {
+                0.0 => 0.0,
+                _ if slope > 0.0 => slope * (b[v] - lo[v]),
+                _ => slope * (b[v] - hi[v]),
+            };
+            let (slope, error) = (h[v] - level[group[v] as usize], error(v));
+            found.value += 0.5 * b[v] * (h[v] + c[v]);
+            found.magnitude += (b[v] * h[v]).abs();
+            found.gap += term(slope);
+            let (below, above) = (term(slope - error), term(slope + error));
+            found.most += if below > above { below } else { above };
+        }
+        // The best level is not known, but of the size of this one.
+        let off = imbalance(b, group, totals);
+        found.most += (0..2).map(|g| 2.0 * (off[g] * level[g]).abs()).sum::<f64>();
+        found
+    }
 }
 
 /// The extreme gradients of a group: `up` among variables that can rise, `down` among those that can fall.

@@ -3,7 +3,7 @@
 use crate::{
     Array, Error, Matrix, OwnedX, Result, X,
     core::linalg::{View, multiply},
-    engine::kernel::Kernel,
+    engine::{double_double::Dd, kernel::Kernel},
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,18 @@ pub struct Expansion {
     /// One row for each point, one column for each output.
     pub coef: Matrix,
     pub intercept: Vec<f64>,
+}
+
+/// What a score about `centre` has more than one about zero: the sum of `coef_i x_i.centre`, in 32 digits since its terms cancel.
+pub fn offset(x: &X, rows: &[usize], coef: &[f64], centre: &[f64]) -> f64 {
+    let mut w = vec![Dd::default(); centre.len()];
+    for (&row, &coef) in rows.iter().zip(coef).filter(|(_, coef)| **coef != 0.0) {
+        let coef = Dd::new(coef);
+        if !centre.is_empty() {
+            x.row(row).for_each(|j, value| w[j] = w[j].add(coef.times(Dd::new(value))));
+        }
+    }
+    w.iter().zip(centre).fold(Dd::default(), |sum, (w, centre)| sum.add(w.times(Dd::new(*centre)))).value()
 }
 
 /// Rows and points evaluated together: the tile of kernel values stays in the cache.
@@ -42,6 +54,13 @@ impl Expansion {
     /// `out[i, k] = f_k(x_i)`.
     pub fn scores(&self, x: &X, out: &mut [f64]) {
         let k = self.coef.cols;
+        if let (Some(w), OwnedX::Dense(_)) = (self.weights(), &self.points) {
+            out.chunks_exact_mut(k).for_each(|row| row.copy_from_slice(&self.intercept));
+            let mut products = vec![0.0; out.len()];
+            x.times_matrix(&w.values, k, &mut products);
+            out.iter_mut().zip(products).for_each(|(out, product)| *out += product);
+            return;
+        }
         let mut tile = vec![0.0; ROWS.min(x.rows()) * POINTS.min(self.ids.len())];
         for first in (0..x.rows()).step_by(ROWS) {
             let part = x.slice(first..(first + ROWS).min(x.rows()));
@@ -76,11 +95,31 @@ impl Expansion {
 
     /// Weights of the columns, where the kernel is linear.
     pub fn linear(&self) -> Option<Matrix> {
-        (self.kernel == Kernel::Linear).then(|| {
-            let mut w = Matrix::zeros(self.cols, self.coef.cols);
-            self.points.x().add_transposed_matrix(&self.coef.values, self.coef.cols, &mut w.values);
-            w.transposed()
-        })
+        self.weights().map(|w| w.transposed())
+    }
+
+    /// One row of weights for each column. The rows are added up about the first one: coefficients of a machine add up to nothing, so
+    /// what is common to all rows would only cost digits.
+    fn weights(&self) -> Option<Matrix> {
+        if self.kernel != Kernel::Linear {
+            return None;
+        }
+        let k = self.coef.cols;
+        let mut w = Matrix::zeros(self.cols, k);
+        match &self.points {
+            OwnedX::Dense(points) if points.rows > 0 => {
+                let first = points.row(0);
+                let about = self.kernel.points_about(&self.points.x(), 0..points.rows, first);
+                about.x().add_transposed_matrix(&self.coef.values, k, &mut w.values);
+                for output in 0..k {
+                    let column = (0..points.rows).map(|i| self.coef[(i, output)]);
+                    let left = column.fold(Dd::default(), |sum, c| sum.add(Dd::new(c))).value();
+                    (0..self.cols).for_each(|j| w[(j, output)] += left * first[j]);
+                }
+            }
+            points => points.x().add_transposed_matrix(&self.coef.values, k, &mut w.values),
+        }
+        Some(w)
     }
 
     pub fn check(&self) -> Result<()> {

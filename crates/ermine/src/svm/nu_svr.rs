@@ -80,8 +80,8 @@ impl Estimator for NuSVR {
             cache_size: self.cache_size,
             max_iter: self.max_iter,
         };
-        fit_tube(&common, data, ctx, |batch, rows| {
-            let (n, y) = (rows.len(), batch.y.real());
+        fit_tube(&common, data, ctx, |batch, rows, y| {
+            let n = rows.len();
             let cost = |at: usize| self.C * batch.weight(rows[at]);
             // What each side has to spend; the first rows take it.
             let mut left = 0.5 * self.nu * (0..n).map(cost).sum::<f64>();
@@ -94,7 +94,7 @@ impl Estimator for NuSVR {
                 .collect();
             smo::Problem {
                 rows: (0..n as u32).chain(0..n as u32).collect(),
-                c: rows.iter().chain(rows).map(|&row| -y[row]).collect(),
+                c: y.iter().chain(y).map(|y| -y).collect(),
                 lo: std::iter::repeat_n(0.0, n).chain((0..n).map(|at| -cost(at))).collect(),
                 hi: (0..n).map(cost).chain(std::iter::repeat_n(0.0, n)).collect(),
                 group: std::iter::repeat_n(0, n).chain(std::iter::repeat_n(1, n)).collect(),

@@ -1,6 +1,6 @@
 //! What SVC and NuSVC share: one machine for each pair of classes, votes, probabilities, the model.
 
-use super::Expansion;
+use super::{Expansion, expansion::offset};
 use crate::{
     Array, Bound, Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Model, Output, OwnedX, Result, Shape, Source, X,
     core::{Batch, choice, rng::key, simd::sigmoid},
@@ -99,6 +99,8 @@ pub struct Task<'a> {
     pub rows: Vec<usize>,
     pub positive: usize,
     pub bytes: f64,
+    /// What rows are taken about; nothing for zero.
+    pub centre: &'a [f64],
 }
 
 impl Task<'_> {
@@ -109,13 +111,18 @@ impl Task<'_> {
     /// Solves a problem on these rows.
     pub fn solve(&self, ctx: &Ctx, problem: smo::Problem, tol: f64) -> Result<smo::Solution> {
         let ids: &[usize] = if self.kernel.is_precomputed() { &self.rows } else { &[] };
-        let points = self.kernel.points(&self.batch.x, self.rows.iter().copied());
-        let mut gram = Gram::new(self.kernel, &points, ids, self.bytes);
+        let points = self.kernel.points_about(&self.batch.x, self.rows.iter().copied(), self.centre);
+        let mut gram = Gram::new(self.kernel, &points, ids, self.bytes).about(self.centre);
         smo::solve(ctx, self.common.name, &mut gram, problem, tol, self.common.max_steps(self.rows.len()))
+    }
+
+    /// The intercept of a machine for rows as they are.
+    fn intercept(&self, machine: &Machine) -> f64 {
+        machine.intercept - offset(&self.batch.x, &self.rows, &machine.coef, self.centre)
     }
 }
 
-/// A solved machine: coefficients of its rows and the intercept.
+/// A solved machine: coefficients of its rows and the intercept about the centre.
 pub struct Machine {
     pub coef: Vec<f64>,
     pub intercept: f64,
@@ -145,6 +152,7 @@ pub fn fit_pairs(
         return Err(Error::Data(format!("{}: class {class} has no rows with a weight above zero", common.name)));
     }
     let (kernel, mut notes) = common.resolve(&batch)?;
+    let centre = kernel.centre(&batch.x, &members.concat());
     let pairs: Vec<(usize, usize)> = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j))).collect();
     // A share that does not depend on the threads, so that neither does the result.
     let bytes = common.bytes() / pairs.len().min(4) as f64;
@@ -155,6 +163,7 @@ pub fn fit_pairs(
         rows: members[i].iter().chain(&members[j]).copied().collect(),
         positive: members[i].len(),
         bytes,
+        centre: &centre,
     };
     let machines: Vec<Machine> = ctx.map(pairs.len(), |i| solve(ctx, &task(&pairs[i])))?;
     let platt = match probability {
@@ -179,7 +188,7 @@ pub fn fit_pairs(
             coef[(place[row], p)] = *value;
         }
     }
-    let intercept = machines.iter().map(|machine| machine.intercept).collect();
+    let intercept = machines.iter().zip(&pairs).map(|(machine, pair)| task(pair).intercept(machine)).collect();
     let solutions: Vec<&smo::Solution> = machines.iter().map(|machine| &machine.solution).collect();
     let mut log = story(&solutions, common.tol, notes.is_empty());
     notes.push(format!("{} support vectors of {} rows", ids.len(), batch.rows()));
@@ -241,7 +250,7 @@ fn platt(ctx: &Ctx, task: &Task, solve: &(impl Fn(&Ctx, &Task) -> Result<Machine
         let used: Vec<usize> = (0..part.rows.len()).filter(|&at| machine.coef[at] != 0.0).collect();
         let coef = Matrix::new(used.iter().map(|&at| machine.coef[at]).collect(), used.len(), 1);
         let ids = used.iter().map(|&at| part.rows[at]).collect();
-        let expansion = Expansion::new(task.kernel.clone(), &task.batch.x, ids, coef, vec![machine.intercept]);
+        let expansion = Expansion::new(task.kernel.clone(), &task.batch.x, ids, coef, vec![part.intercept(&machine)]);
         let held = OwnedX::take(&task.batch.x, outside.iter().map(|&at| task.rows[at]));
         let mut out = vec![0.0; outside.len()];
         expansion.scores(&held.x(), &mut out);

@@ -116,7 +116,7 @@ impl SVC {
     /// A large C first: if rows are on the wrong side even then, no margin worth the name separates the classes, and the hard
     /// problem would have no solution. C sum xi <= ||w||^2 / 2 of the hard solution makes this a proof for margins above 1 / sqrt(2 C).
     fn hard_margin(&self, ctx: &Ctx, pair: &Pair) -> Result<Machine> {
-        let x = crate::OwnedX::take(&pair.batch.x, pair.rows.iter().copied());
+        let x = pair.kernel.points_about(&pair.batch.x, pair.rows.iter().copied(), pair.centre);
         let ids: &[usize] = if pair.kernel.is_precomputed() { &pair.rows } else { &[] };
         let diagonal = pair.kernel.diagonal_with(&x.x(), ids);
         let scale = diagonal.iter().sum::<f64>() / diagonal.len() as f64;
@@ -143,9 +143,11 @@ impl SVC {
         // The plane scaled until no row is inside the margin is feasible, so its length bounds the optimum from above.
         let solution = &mut machine.solution;
         let norm2: f64 = solution.b.iter().zip(&solution.f).map(|(b, f)| b * f).sum();
+        let rounding: f64 = solution.b.iter().zip(&solution.error).map(|(b, error)| b.abs() * error).sum();
+        let norm2 = norm2 + rounding;
         let margin = (0..pair.rows.len()).map(|at| {
             let score = solution.f[at] + machine.intercept;
-            if at < pair.positive { score } else { -score }
+            (if at < pair.positive { score } else { -score }) - solution.error[at]
         });
         let margin = margin.fold(f64::INFINITY, f64::min);
         let dual = solution.b.iter().map(|b| b.abs()).sum::<f64>() - 0.5 * norm2;

@@ -5,6 +5,7 @@
 
 use super::{
     Expansion,
+    expansion::offset,
     support::{AS_FAR_AS_TOL, Common, WHY_MEMORY, cost, story},
 };
 use crate::{
@@ -81,15 +82,12 @@ impl Estimator for SVR {
             cache_size: self.cache_size,
             max_iter: self.max_iter,
         };
-        fit_tube(&common, data, ctx, |batch, rows| {
-            let (n, y) = (rows.len(), batch.y.real());
+        fit_tube(&common, data, ctx, |batch, rows, y| {
+            let n = rows.len();
             let cost = |at: usize| self.C * batch.weight(rows[at]);
             smo::Problem {
                 rows: (0..n as u32).chain(0..n as u32).collect(),
-                c: (0..n)
-                    .map(|at| self.epsilon - y[rows[at]])
-                    .chain((0..n).map(|at| -self.epsilon - y[rows[at]]))
-                    .collect(),
+                c: y.iter().map(|y| self.epsilon - y).chain(y.iter().map(|y| -self.epsilon - y)).collect(),
                 lo: std::iter::repeat_n(0.0, n).chain((0..n).map(|at| -cost(at))).collect(),
                 hi: (0..n).map(cost).chain(std::iter::repeat_n(0.0, n)).collect(),
                 group: vec![0; 2 * n],
@@ -99,32 +97,38 @@ impl Estimator for SVR {
     }
 }
 
-/// What SVR and NuSVR share: the problem has a rising and a falling variable for each row that counts.
+/// What SVR and NuSVR share: the problem has a rising and a falling variable for each row that counts. It is given the targets of
+/// these rows about their mean, which the intercept takes up.
 pub fn fit_tube(
     common: &Common,
     data: &dyn Source,
     ctx: &Ctx,
-    problem: impl Fn(&Batch, &[usize]) -> smo::Problem,
+    problem: impl Fn(&Batch, &[usize], &[f64]) -> smo::Problem,
 ) -> Result<Fit<SupportRegressor>> {
     let batch = common.batch(data, ctx)?;
     let (kernel, notes) = common.resolve(&batch)?;
     let rows: Vec<usize> = (0..batch.rows()).filter(|&i| batch.weight(i) > 0.0).collect();
-    let points = kernel.points(&batch.x, rows.iter().copied());
+    let centre = kernel.centre(&batch.x, &rows);
+    let points = kernel.points_about(&batch.x, rows.iter().copied(), &centre);
+    let y: Vec<f64> = rows.iter().map(|&row| batch.y.real()[row]).collect();
+    let mean = y.iter().map(|y| y / rows.len() as f64).sum::<f64>();
+    let y: Vec<f64> = y.iter().map(|y| y - mean).collect();
     let ids: &[usize] = if kernel.is_precomputed() { &rows } else { &[] };
-    let mut gram = Gram::new(&kernel, &points, ids, common.bytes());
-    let problem = problem(&batch, &rows);
+    let mut gram = Gram::new(&kernel, &points, ids, common.bytes()).about(&centre);
+    let problem = problem(&batch, &rows, &y);
     let groups = problem.group.iter().any(|&group| group > 0);
     let solution = smo::solve(ctx, common.name, &mut gram, problem, common.tol, common.max_steps(rows.len()))?;
     let n = rows.len();
     let coef: Vec<f64> = (0..n).map(|at| solution.b[at] + solution.b[at + n]).collect();
     let level = if groups { 0.5 * (solution.level[0] + solution.level[1]) } else { solution.level[0] };
+    let intercept = mean - level - offset(&batch.x, &rows, &coef, &centre);
     let used: Vec<usize> = (0..n).filter(|&at| coef[at] != 0.0).collect();
     let coef = Matrix::new(used.iter().map(|&at| coef[at]).collect(), used.len(), 1);
     let ids = used.iter().map(|&at| rows[at]).collect();
     let mut log = story(&[&solution], common.tol, notes.is_empty());
     log.notes.extend(notes);
     log.notes.push(format!("{} support vectors of {} rows", used.len(), batch.rows()));
-    let expansion = Expansion::new(kernel, &batch.x, ids, coef, vec![-level]);
+    let expansion = Expansion::new(kernel, &batch.x, ids, coef, vec![intercept]);
     Ok(Fit::new(SupportRegressor { expansion }, log))
 }
 

@@ -162,7 +162,7 @@ macro_rules! boosting {
                 random: true,
                 exceptions: &[(
                     Property::WeightIsRepetition,
-                    "bins are quantiles of the rows and min_samples_leaf counts rows, whatever their weights",
+                    "min_samples_leaf counts rows, whatever their weights",
                 )],
                 flexibility: Flexibility::Ensemble,
 ..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Shares(REASON))

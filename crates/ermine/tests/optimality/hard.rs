@@ -333,4 +333,6 @@ proofs! {
     huber_regressor "HuberRegressor",
     linear_svc "LinearSVC",
     linear_svr "LinearSVR",
+    svc "SVC",
+    svr "SVR",
 }

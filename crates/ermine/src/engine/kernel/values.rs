@@ -123,6 +123,39 @@ impl Kernel {
     }
 }
 
+impl Kernel {
+    /// How far rounding may move k(x, z), relative to the root of k(x, x) k(z, z), for rows such as these.
+    pub fn rounding(&self, x: &X) -> f64 {
+        const FEW: f64 = 2.0 * f64::EPSILON;
+        match self {
+            Kernel::Poly { degree, .. } => FEW * degree.unwrap_or(3.0).max(1.0),
+            // Of the exponent, which is a difference of norms and products.
+            Kernel::Rbf { gamma } => {
+                let g = gamma.unwrap_or(1.0);
+                let near = FEW * g * norms(x).into_iter().fold(0.0, f64::max);
+                // Rows far from zero are moved, by the mean of some.
+                FEW + if near <= 2.0 * FAR { near } else { 2.0 * FAR + 4.0 * FEW * g * spread2(x) }
+            }
+            Kernel::Sum(parts) => parts.iter().map(|k| k.rounding(x)).fold(FEW, f64::max),
+            Kernel::Product(parts) => FEW + parts.iter().map(|k| k.rounding(x)).sum::<f64>(),
+            Kernel::Power(k, power) => FEW + *power as f64 * k.rounding(x),
+            Kernel::Exp(k) => FEW + k.rounding(x) * k.diagonal(x).into_iter().fold(1.0, f64::max),
+            Kernel::Normalize(k) => FEW + 3.0 * k.rounding(x),
+            Kernel::Columns(k, columns) => k.rounding(&pick(x, columns).x()),
+            Kernel::Map(map, k) => k.rounding(&image(x, *map).x()),
+            _ => FEW,
+        }
+    }
+}
+
+/// The largest squared distance from the mean of dense rows, from zero of sparse ones.
+fn spread2(x: &X) -> f64 {
+    let X::Dense(rows) = x else { return norms(x).into_iter().fold(0.0, f64::max) };
+    let mut mean = vec![0.0; rows.cols];
+    x.iter().for_each(|row| row.add_to(1.0 / rows.rows as f64, &mut mean));
+    x.iter().map(|row| row.distance2(&mean)).fold(0.0, f64::max)
+}
+
 /// `(g a_i.b_j + c)^d`
 fn polynomial(a: &X, b: &X, (d, g, c): (f64, f64, f64), out: &mut [f64]) {
     products(a, b, out);
@@ -141,13 +174,16 @@ fn polynomial(a: &X, b: &X, (d, g, c): (f64, f64, f64), out: &mut [f64]) {
     );
 }
 
+/// What rounding may do to the exponent of a Gaussian kernel before rows are moved to their mean.
+const FAR: f64 = 1e-13;
+
 /// `exp(-g |a_i - b_j|^2)`
 fn gaussian(a: &X, b: &X, g: f64, out: &mut [f64]) {
     let (mut na, mut nb) = (norms(a), norms(b));
     // Far from zero the difference of norms and products loses the distance: about the mean of b it does not.
     let most = na.iter().chain(&nb).fold(0.0f64, |most, norm| most.max(*norm));
     match (a, b) {
-        (X::Dense(a), X::Dense(b)) if g * most * f64::EPSILON > 1e-13 && b.rows > 0 => {
+        (X::Dense(a), X::Dense(b)) if g * most * f64::EPSILON > FAR && b.rows > 0 => {
             let mut mean = vec![0.0; b.cols];
             b.values.chunks_exact(b.cols).for_each(|row| add_scaled(1.0 / b.rows as f64, row, &mut mean));
             let about = |x: &[f64]| -> Vec<f64> {
