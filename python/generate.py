@@ -144,6 +144,8 @@ class Model:
             )
         # What is there under a condition of scikit-learn's alone stays its own.
         plain = inspect.isfunction(inspect.getattr_static(peer, "partial_fit", None))
+        #: Whether scikit-learn's class has `partial_fit` for some parameters only.
+        self.sometimes_partial = peer is not None and not plain and hasattr(peer, "partial_fit")
         self.partial = (plain or self.info["resume"] and hasattr(peer, "partial_fit")) if peer else self.info["resume"]
         self.extra["n_jobs"] = ("None", "int | None", "Number of threads; None and -1 use all cores.")
         self.extra = {name: value for name, value in self.extra.items() if name not in declared}
@@ -202,7 +204,8 @@ class Model:
 
     def parents(self):
         """Bases as source: the engine's, then scikit-learn's class, or what makes an estimator without one."""
-        names = [f"_base.{base}" for base in self.bases()]
+        *outputs, task = self.bases()
+        names = [*(f"_outputs.{base}" for base in outputs), f"_tasks.{task}"]
         if self.peer:
             return [*names, f"sklearn.{self.module}.{self.name}"]
         mixin = {"Regression": "RegressorMixin", "Classification": "ClassifierMixin", "Clustering": "ClusterMixin", "Density": "DensityMixin"}
@@ -484,7 +487,7 @@ def command(model):
 def classes(models):
     parts = [f'"""Every model as a class. {NOTE}"""', "", "import numpy as np", "import sklearn.base"]
     parts += [f"import sklearn.{module}" for module in sorted({model.module for model in models if model.peer})]
-    parts += ["", "from . import _base", "", "__all__ = ["]
+    parts += ["", "from . import _base, _outputs, _tasks", "", "__all__ = ["]
     parts += [f'    "{model.name}",' for model in models]
     parts += ["]", ""]
     parts += ["MODULES = ("] + [f'    "{module}",' for module in sorted({model.module for model in models})] + [")", ""]
@@ -554,8 +557,10 @@ def fitting(model, method):
         "partial_fit": "Go on from what was learnt so far with more rows.",
     }
     how = {"fit": "_fit_either", "partial_fit": "_resume" if model.info["resume"] else "_go_on_in_peer"}[method]
+    sometimes = ["    @_base.available_as_in_peer"] if method == "partial_fit" and model.sometimes_partial else []
     return [
         "",
+        *sometimes,
         f"    def {method}(self, X, {model.target_argument(method)}{given}{stars}):",
         f'        """{words[method]}"""',
         f"        return self.{how}(X, y{passed})",

@@ -104,7 +104,7 @@ def _estimators(estimator):
 
 
 def _member(member, model, owner, width):
-    from ._base import FitLog
+    from ._log import FitLog
 
     log = '{"passes": 1, "stop": "Exact", "objective": [], "certificate": null, "notes": ["inside another"]}'
     member.n_features_in_ = width
@@ -181,11 +181,19 @@ def _forest(self, X, y, weights, rows):
         share, n = self.max_samples, X.shape[0]
         self._n_samples = n
         self._n_samples_bootstrap = n if share is None else share if isinstance(share, numbers.Integral) else max(int(n * share), 1)
-    seen = self.__dict__.get("oob_decision_function_", self.__dict__.get("oob_prediction_"))
-    if isinstance(seen, np.ndarray) and not np.isfinite(seen).all():
-        warnings.warn("Some inputs do not have OOB scores: there are too few trees for reliable estimates.", stacklevel=7)
+    _warn_of_rows_never_left_out(self)
     if hasattr(self, "oob_prediction_") and self.n_outputs_ == 1:
         self.oob_prediction_ = self.oob_prediction_.reshape(-1)
+
+
+def _warn_of_rows_never_left_out(self):
+    seen = self.__dict__.get("oob_decision_function_", self.__dict__.get("oob_prediction_"))
+    if isinstance(seen, np.ndarray) and not np.isfinite(seen).all():
+        members = "trees" if "Bagging" not in self._name else "estimators"
+        warnings.warn(
+            f"Some inputs do not have OOB scores. This probably means too few {members} were used to compute any reliable oob estimates.",
+            stacklevel=8,
+        )
 
 
 def _logistic(self, X, y, weights, rows):
@@ -199,7 +207,18 @@ def _glm(self, X, y, weights, rows):
 def _pca(self, X, y, weights, rows):
     self.n_samples_ = self._fit_rows
     if X is not None:
-        self._fit_svd_solver = self.svd_solver if self.svd_solver != "auto" else "full"
+        self._fit_svd_solver = self.svd_solver if self.svd_solver != "auto" else _their_solver(X, self.n_components)
+
+
+def _their_solver(X, n_components):
+    """What svd_solver="auto" stands for in scikit-learn."""
+    n, p = X.shape
+    if sp.issparse(X):
+        return "arpack"
+    if p <= 1_000 and n >= 10 * p:
+        return "covariance_eigh"
+    few = isinstance(n_components, numbers.Real) and 1 <= n_components < 0.8 * min(n, p)
+    return "randomized" if max(n, p) > 500 and few else "full"
 
 
 def _neighbours(self, X, y, weights, rows):
@@ -224,16 +243,16 @@ def _neighbours(self, X, y, weights, rows):
 
 
 def _k_means(self, X, y, weights, rows):
-    from ._base import _threads
+    from ._convert import _threads
 
     self._n_threads = _threads(None)
     self._n_features_out = self.cluster_centers_.shape[0]
     if X is None:
         return
     self._check_params_vs_input(X)  # which sets what is private, and warns
-    # The engine counts the pass that finds nothing to change.
-    if self.fit_log_.converged and self._name == "KMeans":
-        self.n_iter_ = max(1, self.n_iter_ - 1)
+    if self._name == "KMeans":
+        # The engine counts the pass that finds nothing to change.
+        self.n_iter_ = max(1, min(self.max_iter, self.n_iter_ - self.fit_log_.converged))
     if "labels_" in self.__dict__ and self._name == "KMeans" and len(np.unique(self.labels_)) < self.n_clusters:
         found = len(np.unique(self.labels_))
         warnings.warn(
@@ -242,7 +261,9 @@ def _k_means(self, X, y, weights, rows):
             stacklevel=7,
         )
     if self._name == "MiniBatchKMeans" and X is not None:
-        self.n_steps_ = max(1, self.n_iter_ * -(-X.shape[0] // self._batch_size))
+        # The engine counts minibatches.
+        self.n_steps_ = self.n_iter_
+        self.n_iter_ = -(-self.n_steps_ * self._batch_size // X.shape[0])
         weight = np.ones(X.shape[0]) if weights is None else weights
         labels = self.labels_ if hasattr(self, "labels_") else self._computed(rows, "Cluster")[:, 0].astype(np.int32)
         self._counts = np.bincount(labels, weights=weight, minlength=self._n_features_out)
@@ -606,7 +627,11 @@ def _bagging(self, X, y, weights, rows):
     if hasattr(self, "classes_"):
         self.n_classes_ = len(self.classes_)
     if X is not None:
+        from sklearn.ensemble._bootstrap import _get_n_samples_bootstrap
+
         self._n_samples = X.shape[0]
+        self._max_samples = _get_n_samples_bootstrap(X.shape[0], self.max_samples, weights)
+    _warn_of_rows_never_left_out(self)
 
 
 def _member_names(self):

@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.feature_selection._base import _get_feature_importances
 
 from . import _ermine
-from ._base import Estimator, FitLog
+from ._base import Estimator
+from ._log import FitLog
 
 
 def save(estimator, path):
@@ -174,7 +175,7 @@ class FittedModel:
         return self._saved.prepare(*self._raw(X))
 
     def _output(self, X, output):
-        from ._base import _threads
+        from ._convert import _threads
 
         return self._saved.predict(*self._raw(X), output, threads=_threads(None))
 

@@ -33,7 +33,7 @@ def summary(model, X, y, sample_weight=None, *, level=0.95):
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from ._base import _rows
+    from ._convert import _rows
 
     check_is_fitted(model)
     X, y = model._checked(X, y, False)

@@ -122,7 +122,7 @@ def patch_report(*, reset=False):
     report : PatchReport
         Its `repr` is the table.
     """
-    from ._base import FITS
+    from ._log import FITS
 
     found = sorted(FITS.items(), key=lambda item: (item[0][1], -item[1], item[0]))
     fits = [{"cls": cls, "engine": engine, "reason": reason, "count": count} for (cls, engine, reason), count in found]

@@ -17,7 +17,12 @@ import numbers
 import numpy as np
 import scipy.sparse as sp
 
-from . import _base, _ermine
+from . import _ermine
+from ._base import Estimator
+from ._complete import complete
+from ._convert import _rows, _threads
+from ._log import FitLog
+from ._tasks import Classifier
 
 __all__ = ["Exchange", "fit"]
 
@@ -106,12 +111,12 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
         if width != widths[0]:
             raise ValueError(f"worker {rank} has the columns {width}, worker 0 {widths[0]}")
     labels = None
-    if isinstance(estimator, _base.Classifier):
+    if isinstance(estimator, Classifier):
         labels = np.unique(np.concatenate(exchange.all_gather(np.unique(y))))
         estimator.__dict__.pop("classes_", None)
     target = exchange.together(lambda: estimator._target(y, labels))
     estimator.__dict__.pop("_codes", None)
-    weights = exchange.together(lambda: _base.Estimator._weights(estimator, X, y, sample_weight))
+    weights = exchange.together(lambda: Estimator._weights(estimator, X, y, sample_weight))
     # A state that is drawn is drawn once.
     seed = exchange.all_gather(estimator._seed())[0]
 
@@ -120,17 +125,17 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
     model, log, _ = _ermine.Model.fit(
         estimator._name,
         params,
-        _base._rows(X),
+        _rows(X),
         codes if classes is None else (codes, classes),
         weights,
         seed=seed,
-        threads=_base._threads(estimator.n_jobs),
+        threads=_threads(estimator.n_jobs),
         starts=starts,
         columns=estimator._column_names(),
         share=(exchange, first, total),
     )
-    estimator._restore(model, _base.FitLog(log), seed=seed, rows=total)
-    _base.complete(estimator, None, None, None, None)
+    estimator._restore(model, FitLog(log), seed=seed, rows=total)
+    complete(estimator, None, None, None, None)
     estimator._warn_of_end()
     return estimator
 

@@ -19,7 +19,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from . import _ermine
-from ._base import _encoded, _rows, _threads
+from ._convert import _encoded, _rows, _threads
 
 __all__ = [
     "accuracy_score",

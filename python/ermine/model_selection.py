@@ -48,8 +48,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from . import _ermine
-from ._base import Classifier, Regressor, Transformer, _encoded, _rows, _threads
+from ._convert import _encoded, _rows, _threads
 from ._forms import _spec, is_ours
+from ._tasks import Classifier, Regressor, Transformer
 from .metrics import METRICS
 
 __all__ = [

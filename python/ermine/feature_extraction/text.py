@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import sklearn.feature_extraction.text as _sklearn
 
 from .. import _ermine
-from .._base import _threads
+from .._convert import _threads
 
 __all__ = ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"]
 
