@@ -1,9 +1,10 @@
 """What every class shares: scikit-learn's conventions over one fitted model.
 
-The classes in `_models.py` are generated from Ermine's list. Each is scikit-learn's class of that name with the engine in front: a fit goes to
-the engine where it has a form for every parameter and for the rows, and to scikit-learn's own code where it has not (a Python function as a
-metric, an estimator of another package, an option of scikit-learn alone). So parameters, defaults, checks, messages and methods are
-scikit-learn's, and an option is never dropped. `fit_log_` says who fitted, and `ermine.patch_report()` sums it up.
+The classes in `_models.py` are generated from Ermine's list. Each is scikit-learn's class of that name with the engine
+in front: a fit goes to the engine where it has a form for every parameter and for the rows, and to scikit-learn's own
+code where it has not (a Python function as a metric, an estimator of another package, an option of scikit-learn alone).
+So parameters, defaults, checks, messages and methods are scikit-learn's, and an option is never dropped. `fit_log_`
+says who fitted, and `ermine.patch_report()` sums it up.
 
 Data is checked and labels are encoded here, once; the numbers come from `_ermine`.
 """
@@ -31,7 +32,7 @@ from sklearn.utils.validation import (
 )
 
 from . import _ermine
-from ._complete import LATER, complete
+from ._complete import complete
 from ._convert import _count, _rows, _threads
 from ._forms import (
     _NOTHING,
@@ -46,6 +47,7 @@ from ._forms import (
     check_form,
     check_rows,
 )
+from ._later import LATER
 from ._log import FITS, FitLog
 
 _LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
@@ -53,16 +55,16 @@ _LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
 
 #: Attributes that people write over after a fit; coefficients also in place.
 _WRITABLE = frozenset(
-    ("coef_", "intercept_", "coefs_", "intercepts_", "mean_", "scale_", "min_", "center_", "lambdas_", "components_", "cluster_centers_")
-    + ("means_", "weights_", "precisions_cholesky_", "theta_", "var_", "class_prior_", "class_log_prior_", "feature_log_prob_")
+    "coef_ intercept_ coefs_ intercepts_ mean_ scale_ min_ center_ lambdas_ components_ cluster_centers_ means_ weights_ "
+    "precisions_cholesky_ theta_ var_ class_prior_ class_log_prior_ feature_log_prob_".split()
 )
 
 
 class Estimator:
     """Fits and predicts through the engine, in front of scikit-learn's class of the same name where there is one.
 
-    Generated classes say which model of the list they are. A method of the engine hands over to scikit-learn's when the fit was not the
-    engine's; a method that only scikit-learn has works from the attributes, which are the same.
+    Generated classes say which model of the list they are. A method of the engine hands over to scikit-learn's when the
+    fit was not the engine's; a method that only scikit-learn has works from the attributes, which are the same.
     """
 
     _name = None
@@ -157,7 +159,8 @@ class Estimator:
 
     def _peer_weighs(self, method):
         """Whether scikit-learn's method takes weights, by name or among others."""
-        taken = inspect.signature(getattr(self._peer, "fit" if method == "fit_transform" else method)).parameters.values()
+        theirs = getattr(self._peer, "fit" if method == "fit_transform" else method)
+        taken = inspect.signature(theirs).parameters.values()
         return any(parameter.name == "sample_weight" or parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
 
     def _call_peer(self, method, X, y, sample_weight, more):
@@ -249,7 +252,9 @@ class Estimator:
             self._halve()
         if self._peer is not None:
             found = {name: value for name, value in vars(self).items() if name in _WRITABLE}
-            copied = {name: found[name].copy() for name in ("coef_", "intercept_") if isinstance(found.get(name), np.ndarray)}
+            copied = {
+                name: found[name].copy() for name in ("coef_", "intercept_") if isinstance(found.get(name), np.ndarray)
+            }
             self._written = found | copied
         if override is None:
             self._warn_of_end()
@@ -266,7 +271,8 @@ class Estimator:
             return {"n_components": min(self.batch_size, *X.shape)}
         return {}
 
-    #: Whether the rows of the fit were in single precision: so is then what comes out, where scikit-learn does the same.
+    #: Whether the rows of the fit were in single precision: so is then what comes out, where scikit-learn does the
+    #: same.
     _single = False
     #: Attributes that scikit-learn's class has in single precision then.
     _singles = ()
@@ -292,11 +298,13 @@ class Estimator:
         if redundant:
             names = getattr(self, "feature_names_in_", None)
             if names is not None:
-                redundant = [re.sub(r"column (\d+)", lambda j: f"column {names[int(j[1])]!r}", note) for note in redundant]
+                redundant = [
+                    re.sub(r"column (\d+)", lambda j: f"column {names[int(j[1])]!r}", note) for note in redundant
+                ]
             more = f" ({len(redundant) - 3} more in fit_log_.notes)" if len(redundant) > 3 else ""
             warnings.warn(
-                f"{type(self).__name__}: {'; '.join(redundant[:3])}{more}. The coefficients are the ones of least norm: those of "
-                "redundant columns have no meaning of their own.",
+                f"{type(self).__name__}: {'; '.join(redundant[:3])}{more}. "
+                "The coefficients are the ones of least norm: those of redundant columns have no meaning of their own.",
                 stacklevel=5,
             )
 
@@ -304,8 +312,8 @@ class Estimator:
         """What scikit-learn's class says here; filters and tests look for it."""
         if "Mixture" in self._name:
             return (
-                " (Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or check for "
-                "degenerate data.)"
+                " (Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
+                "tol, or check for degenerate data.)"
             )
         solver = getattr(self, "solver", None) if "Logistic" in self._name else None
         if solver is None:
@@ -431,7 +439,8 @@ class Estimator:
         return check_cv(self.cv, y, classifier=self._info["task"] == "Classification")
 
     def _by_fold(self, X, y):
-        """The order of rows in which folds follow one another, None if they do; and where each begins: the engine's folds are runs of rows."""
+        """The order of rows in which folds follow one another, None if they do; and where each begins: the engine's
+        folds are runs of rows."""
         if hasattr(self.cv, "__next__"):
             raise Elsewhere("cv can be gone through once only")
         fold = np.full(X.shape[0], -1)
@@ -466,9 +475,7 @@ class Estimator:
             self._check_form(in_parts=True)
             override = {"max_iter": 1} if "max_iter" in self._forms else {}
             before, previous = set(vars(self)), None if first else self._model
-            self._fit_in_engine(
-                X, y, sample_weight, previous=previous, override=override, reset=first, classes=classes
-            )
+            self._fit_in_engine(X, y, sample_weight, previous=previous, override=override, reset=first, classes=classes)
             self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
             FITS[type(self).__name__, "ermine", ""] += 1
             return self
@@ -486,7 +493,8 @@ class Estimator:
         return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method="partial_fit", **more)
 
     def _go_on_in_peer(self, X, y=None, sample_weight=None, **more):
-        """`partial_fit` of a class whose engine cannot go on from a fit: scikit-learn's code does, from the attributes."""
+        """`partial_fit` of a class whose engine cannot go on from a fit: scikit-learn's code does, from the
+        attributes."""
         if "_in_peer" in self.__dict__:
             return self._call_peer("partial_fit", X, y, sample_weight, more)
         return self._fit_in_peer(X, y, sample_weight, why="partial_fit", method="partial_fit", **more)
@@ -502,7 +510,8 @@ class Estimator:
     # Predicting
 
     def _is_rewritten(self):
-        """Whether somebody has written other numbers than those of the fit: scikit-learn's code goes on from what is there."""
+        """Whether somebody has written other numbers than those of the fit: scikit-learn's code goes on from what is
+        there."""
         written = self.__dict__.get("_written")
         return bool(written) and any(not _same(self.__dict__.get(name), value) for name, value in written.items())
 
@@ -528,7 +537,14 @@ class Estimator:
         except ValueError as error:
             finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
             try:
-                check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0, ensure_all_finite=finite)
+                check_array(
+                    rows,
+                    accept_sparse=True,
+                    input_name="X",
+                    estimator=self,
+                    ensure_min_samples=0,
+                    ensure_all_finite=finite,
+                )
                 if self._peer is not None and self._info["non_negative"]:
                     check_non_negative(rows, f"{type(self).__name__} (input X)")
             except ValueError as theirs:
@@ -608,7 +624,8 @@ class Refused(ValueError):
 
 
 def engine_method(output):
-    """A method that the engine answers after a fit of its own; scikit-learn's class answers after the others, and says when it is there."""
+    """A method that the engine answers after a fit of its own; scikit-learn's class answers after the others, and says
+    when it is there."""
 
     def decorate(function):
         name = function.__name__

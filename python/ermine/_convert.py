@@ -11,7 +11,8 @@ from ._forms import Elsewhere
 
 
 def _text_levels(column):
-    """The sorted levels of a column of text; what is of several types or has missing values is scikit-learn's to sort."""
+    """The sorted levels of a column of text; what is of several types or has missing values is scikit-learn's to
+    sort."""
     found = set(column.tolist())
     if not all(type(level) is str for level in found):
         raise Elsewhere("a column that is neither numbers nor text alone")

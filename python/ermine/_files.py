@@ -1,7 +1,7 @@
 """Model files, which the command line reads and writes too.
 
-What Python saves takes its columns as numbers, and comes back as the estimator it was. What the command line saves prepares
-raw columns first (missing values, categories), and comes back as a `FittedModel`, which takes raw tables.
+What Python saves takes its columns as numbers, and comes back as the estimator it was. What the command line saves
+prepares raw columns first (missing values, categories), and comes back as a `FittedModel`, which takes raw tables.
 """
 
 import ast
@@ -59,7 +59,9 @@ def _selection(estimator):
     if name == "RFE":
         scores = estimator.ranking_
     else:
-        scores = _get_feature_importances(inside, estimator.importance_getter, transform_func="norm", norm_order=estimator.norm_order)
+        scores = _get_feature_importances(
+            inside, estimator.importance_getter, transform_func="norm", norm_order=estimator.norm_order
+        )
     return _ermine.Model.of_selection(name, estimator.get_support().tolist(), np.asarray(scores, dtype=float).tolist())
 
 
@@ -148,7 +150,8 @@ class FittedModel:
         self.fit_log_ = self.estimator.fit_log_
 
     def predict(self, X):
-        """Predict the target, the class or the cluster of raw rows (a data frame, or columns in the order of the schema)."""
+        """Predict the target, the class or the cluster of raw rows (a data frame, or columns in the order of the
+        schema)."""
         natural = self._saved.model().outputs()[0][0]
         found = self._output(X, natural)
         if natural == "Class":

@@ -1,7 +1,9 @@
-"""What the engine has a form for: the rules by which a fit goes to it or to scikit-learn, and parameters as it takes them.
+"""What the engine has a form for: the rules by which a fit goes to it or to scikit-learn, and parameters as it takes
+them.
 
-A rule stands here where the forms of the parameters do not say it: combinations that scikit-learn refuses or warns of, and options whose traces its
-classes keep in a form of their own. Scikit-learn then does the work, or says in its own words why not.
+A rule stands here where the forms of the parameters do not say it: combinations that scikit-learn refuses or warns of,
+and options whose traces its classes keep in a form of their own. Scikit-learn then does the work, or says in its own
+words why not.
 """
 
 import inspect
@@ -114,7 +116,11 @@ def _nu(self, _):
 
 def _machines(self, _):
     if self.probability != "deprecated":
-        warnings.warn("the `probability` parameter is deprecated in scikit-learn: calibrate the classifier instead", FutureWarning, stacklevel=6)
+        warnings.warn(
+            "the `probability` parameter is deprecated in scikit-learn: calibrate the classifier instead",
+            FutureWarning,
+            stacklevel=6,
+        )
     if getattr(self, "break_ties", False) and self.decision_function_shape == "ovo":
         raise Elsewhere("break_ties without one score for each class")
 
@@ -152,7 +158,9 @@ def _heterogeneous(self, _):
         raise Elsewhere("random_state of a member")
     if self.verbose:
         raise Elsewhere("verbose, which tells how long each member took")
-    if self._name == "StackingClassifier" and not all(hasattr(member, "predict_proba") for member in _members(self.estimators)):
+    if self._name == "StackingClassifier" and not all(
+        hasattr(member, "predict_proba") for member in _members(self.estimators)
+    ):
         raise Elsewhere("a member without probabilities")
 
 
@@ -182,7 +190,8 @@ def _distances(self, _):
 
 _FORESTS = ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
 _NEIGHBOURS = (
-    "KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors", "RadiusNeighborsClassifier", "RadiusNeighborsRegressor",
+    "KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors", "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
 )  # fmt: skip
 
 PARAMETER_RULES = (
@@ -288,7 +297,11 @@ def _too_many_components(self, X, *_):
         raise Elsewhere("more components than rows or columns")
     if self.n_components == "mle" and X.shape[0] < X.shape[1]:
         raise Elsewhere("n_components='mle' with fewer rows than columns")
-    if self.svd_solver == "arpack" and isinstance(self.n_components, numbers.Integral) and self.n_components >= min(X.shape):
+    if (
+        self.svd_solver == "arpack"
+        and isinstance(self.n_components, numbers.Integral)
+        and self.n_components >= min(X.shape)
+    ):
         raise Elsewhere("svd_solver='arpack' for all components")
 
 
@@ -322,12 +335,20 @@ def _items(forms):
 
 #: Transformers that make sparse rows of sparse rows, where the engine makes dense ones.
 _SPARSE_OUT = (
-    "Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "SimpleImputer", "StandardScaler",
-    "VarianceThreshold",
+    "Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "SimpleImputer",
+    "StandardScaler", "VarianceThreshold",
 )  # fmt: skip
 
 #: Transformers that write over their rows with `copy=False`, and that have answers in half precision for such rows.
-_IN_PLACE = ("Binarizer", "MaxAbsScaler", "MinMaxScaler", "Normalizer", "PowerTransformer", "RobustScaler", "StandardScaler")
+_IN_PLACE = (
+    "Binarizer",
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "Normalizer",
+    "PowerTransformer",
+    "RobustScaler",
+    "StandardScaler",
+)
 
 #: Defaults of scikit-learn's parameters that are about to change or to go.
 _NOTHING = ("deprecated", "warn")

@@ -30,7 +30,8 @@ class FitLog:
 
     @property
     def converged(self):
-        """Whether the certificate is within its tolerance, or nothing changes any more where a method has no such proof."""
+        """Whether the certificate is within its tolerance, or nothing changes any more where a method has no such
+        proof."""
         return self.stop in ("Exact", "Converged", "Settled", "Stationary")
 
     @property

@@ -1,4 +1,5 @@
-"""What some classes answer beside the natural prediction of their task; the generator adds these to a class that has the output."""
+"""What some classes answer beside the natural prediction of their task; the generator adds these to a class that has
+the output."""
 
 import numbers
 import warnings
@@ -12,9 +13,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from . import _ermine
 from ._base import Estimator, engine_method
-from ._complete import node_numbers
 from ._convert import _rows, _text_levels
 from ._forms import _IN_PLACE, _SPARSE_OUT, Elsewhere, _is_single
+from ._later import node_numbers
 from ._tasks import Transformer
 
 
@@ -122,7 +123,7 @@ class Transforms(TransformerMixin):
         if self._name == "PowerTransformer":
             for j in np.flatnonzero((np.isnan(found) & ~np.isnan(rows)).any(axis=0)):
                 warnings.warn(
-                    f"Some values in column {j} of the inverse-transformed data are NaN: no value is transformed into them.",
+                    f"Some values in column {j} of the inverse-transformed data are NaN: no value transforms to them.",
                     stacklevel=2,
                 )
         return self._handed_out(found, X)
@@ -165,7 +166,11 @@ class Encodes:
         if checked.dtype.kind in "fiub" and (reset or self._levels is None):
             if reset:
                 self._levels, self._types = None, [checked.dtype] * checked.shape[1]
-            return checked.astype(np.float64, copy=False) if sp.issparse(checked) else checked.astype(np.float64, order="C", copy=False)
+            return (
+                checked.astype(np.float64, copy=False)
+                if sp.issparse(checked)
+                else checked.astype(np.float64, order="C", copy=False)
+            )
         frame = hasattr(X, "iloc")
         if not frame and not hasattr(X, "dtype") and checked.dtype.kind == "U":
             checked = np.asarray(X, dtype=object)  # numbers of a list would have become text
@@ -176,16 +181,23 @@ class Encodes:
         codes = np.empty(checked.shape)
         for j, (column, levels) in enumerate(zip(columns, self._levels or [None] * len(columns))):
             # One past the last level is a category that was never seen, which the model handles or refuses.
-            codes[:, j] = column.astype(np.float64) if levels is None else _ermine.encode(column.tolist(), dict(zip(levels, range(len(levels)))), False)
+            codes[:, j] = (
+                column.astype(np.float64)
+                if levels is None
+                else _ermine.encode(column.tolist(), dict(zip(levels, range(len(levels)))), False)
+            )
         return codes
 
     def _finish_fit(self):
         """An array of categories for each column; the engine knows them by their numbers, one after another."""
         super()._finish_fit()
         columns = np.split(self.categories_, np.cumsum(self.n_categories_)[:-1])
-        kinds = zip(columns, self._levels or [None] * len(columns), self._types or [np.dtype(np.float64)] * len(columns))
+        kinds = zip(
+            columns, self._levels or [None] * len(columns), self._types or [np.dtype(np.float64)] * len(columns)
+        )
         self.categories_ = [
-            codes.astype(kind) if levels is None else np.array([levels[int(code)] for code in codes], dtype=kind) for codes, levels, kind in kinds
+            codes.astype(kind) if levels is None else np.array([levels[int(code)] for code in codes], dtype=kind)
+            for codes, levels, kind in kinds
         ]
 
     def _in_table(self):

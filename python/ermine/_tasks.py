@@ -18,9 +18,7 @@ from ._forms import Elsewhere
 class Regressor(Estimator):
     def _checked(self, X, y, reset):
         checks = self._checks()
-        X, y = validate_data(
-            self, X, y, reset=reset, y_numeric=True, multi_output=self._info["multi_target"], **checks
-        )
+        X, y = validate_data(self, X, y, reset=reset, y_numeric=True, multi_output=self._info["multi_target"], **checks)
         if self._name == "MLPRegressor" and y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         self._y_is_matrix = y.ndim == 2
@@ -52,7 +50,9 @@ class Regressor(Estimator):
             return super().predict(X)  # each row from the others
         values = self._predicted(X, "Value")
         if self._name == "RadiusNeighborsRegressor" and np.isnan(values).any():
-            warnings.warn("One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=3)
+            warnings.warn(
+                "One or more samples have no neighbors within specified radius; predicting NaN.", stacklevel=3
+            )
         return values if self._y_is_matrix else values[:, 0]
 
 
@@ -68,9 +68,7 @@ class Classifier(Estimator):
         else:
             y = column_or_1d(y, warn=True)
         if len(y) != X.shape[0]:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: {[X.shape[0], len(y)]}"
-            )
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[X.shape[0], len(y)]}")
         return X, y
 
     # Type of the labels when a row may have several of them.
@@ -130,8 +128,8 @@ class Classifier(Estimator):
             total = np.bincount(codes, weights=weights, minlength=len(self.classes_))
             if np.count_nonzero(total) < 2:
                 raise ValueError(
-                    f"{type(self).__name__} needs at least two classes of weight (sample_weight, class_weight) above 0, and "
-                    f"{np.count_nonzero(total)} class has that"
+                    f"{type(self).__name__} needs at least two classes of weight (sample_weight, class_weight) above 0, "
+                    f"and {np.count_nonzero(total)} class has that"
                 )
         return weights
 
@@ -385,7 +383,8 @@ class Transformer(Estimator):
         if (shuffle, state) != ("deprecated", "deprecated"):
             name = type(self).__name__
             warnings.warn(
-                f"`{name}.shuffle` and `{name}.random_state` are deprecated in scikit-learn 1.9: pass a splitter as `cv`",
+                f"`{name}.shuffle` and `{name}.random_state` are deprecated in scikit-learn 1.9: "
+                "pass a splitter as `cv`",
                 FutureWarning,
                 stacklevel=6,
             )

@@ -1,6 +1,7 @@
 """One fit on rows that are spread over many processes, through mpi4py.
 
-A script under ``mpirun -n 4 python script.py`` gives each process its own consecutive part of the rows, in the order of ranks::
+A script under ``mpirun -n 4 python script.py`` gives each process its own consecutive part of the rows, in the order of
+ranks::
 
     from mpi4py import MPI
     import ermine
@@ -8,8 +9,9 @@ A script under ``mpirun -n 4 python script.py`` gives each process its own conse
 
     model = distributed.fit(ermine.LogisticRegression(), X_part, y_part, exchange=distributed.Exchange(MPI.COMM_WORLD))
 
-Every process gets the same model, the one that a single process fits to all rows, to the last bit and for any number of processes and
-any cut of the rows. Models that are sums over rows take part, trees and forests too; the others say why they do not.
+Every process gets the same model, the one that a single process fits to all rows, to the last bit and for any number of
+processes and any cut of the rows. Models that are sums over rows take part, trees and forests too; the others say why
+they do not.
 """
 
 import numbers

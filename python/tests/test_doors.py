@@ -16,8 +16,14 @@ OWN_FOLDS = {"LogisticRegressionCV", "StackingClassifier", "StackingRegressor"}
 
 def members_of(cls):
     """The engine's own members, where Python, like scikit-learn, wants them given."""
-    declared = {param["name"]: param["default"] for param in next(m for m in ermine.models() if m["name"] == cls.__name__)["params"]}
-    named = [(spec["model"], getattr(ermine, spec["model"])(**DEFAULTS.get(spec["model"], {}))) for spec in declared.get("estimators", [])]
+    declared = {
+        param["name"]: param["default"]
+        for param in next(m for m in ermine.models() if m["name"] == cls.__name__)["params"]
+    }
+    named = [
+        (spec["model"], getattr(ermine, spec["model"])(**DEFAULTS.get(spec["model"], {})))
+        for spec in declared.get("estimators", [])
+    ]
     return {"estimators": named} if named else {}
 
 
