@@ -209,13 +209,15 @@ class Estimator:
         if self._name == "IncrementalPCA":
             params |= self._components(X, previous, in_parts=override is not None)
         order, given = None, (X, weights)
+        if "HistGradientBoosting" in self._name and weights is not None and weights.any() and not weights.all():
+            # Bins are quantiles of the rows, and rows without weight are none.
+            X, target, weights = _taken(np.flatnonzero(weights), X, target, weights)
         if "cv" in self._forms and not (self._name == "RidgeCV" and self.cv is None) and self._crosses(keep):
             params.pop("cv", None)
             order, bounds = self._by_fold(X, y)
             starts.append(("cv", bounds))
             if order is not None:
-                X, weights = X[order], None if weights is None else weights[order]
-                target = (target[0][order], target[1]) if isinstance(target, tuple) else target[order]
+                X, target, weights = _taken(order, X, target, weights)
         seed = self._seed()
         rows_given = _rows(X)
         try:
@@ -234,11 +236,13 @@ class Estimator:
         except (ValueError, NotImplementedError) as error:
             more = "" if X.shape[0] > 1 else " (n_samples=1)"
             raise (ValueError if self._peer is None else Refused)(f"{error}{more}") from None
+        if X is not given[0]:
+            X, weights = given
+            rows_given = _rows(X)
         if order is not None:
             # What was found about each row is in the order of the folds.
-            X, weights = given
             place = np.argsort(order)
-            rows, rows_given = {name: value[place] for name, value in rows.items()}, _rows(X)
+            rows = {name: value[place] for name, value in rows.items()}
         if keep is not None:
             keep.update(rows, X=X)
         # Names without the trailing underscore are for steps of a pipeline, not for people.
@@ -599,6 +603,12 @@ class Estimator:
         tags.target_tags.multi_output = info["multi_target"]
         tags.target_tags.positive_only = info["target"] != "Any"
         return tags
+
+
+def _taken(rows, X, target, weights):
+    """These rows with their targets and weights."""
+    target = (target[0][rows], target[1]) if isinstance(target, tuple) else target[rows]
+    return X[rows], target, None if weights is None else weights[rows]
 
 
 def _same(value, kept):
