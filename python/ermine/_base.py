@@ -78,6 +78,8 @@ class Estimator:
     # From the list.
     _info: dict = {}
     _forms: dict = {}
+    #: Parameters of scikit-learn's class with their defaults.
+    _peer_params: dict = {}
     #: Parameters of scikit-learn's class alone that change the result, with the default under which the engine can fit.
     _only_default: dict = {}
 
@@ -87,13 +89,12 @@ class Estimator:
             entry = _LIST[cls._name]
             cls._info = entry["info"]
             cls._forms = {param["name"]: param["forms"] for param in entry["params"]}
-            cls._peer_params = () if cls._peer is None else tuple(inspect.signature(cls._peer.__init__).parameters)[1:]
+            taken = {} if cls._peer is None else dict(inspect.signature(cls._peer.__init__).parameters)
+            taken.pop("self", None)
+            cls._peer_params = {name: parameter.default for name, parameter in taken.items()}
             known = {*cls._forms, *cls._ignored, "class_weight", "n_jobs", "random_state"}
             known |= {"warm_start"} if cls._info["resume"] else set()
-            taken = {} if cls._peer is None else inspect.signature(cls._peer.__init__).parameters
-            cls._only_default = {
-                name: parameter.default for name, parameter in taken.items() if name != "self" and name not in known
-            }
+            cls._only_default = {name: default for name, default in cls._peer_params.items() if name not in known}
 
     def __init__(self, **params):
         # What the installed scikit-learn does not know is the engine's alone, or of a later version.

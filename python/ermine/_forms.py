@@ -6,7 +6,6 @@ and options whose traces its classes keep in a form of their own. Scikit-learn t
 words why not.
 """
 
-import inspect
 import math
 import numbers
 import warnings
@@ -30,7 +29,7 @@ def check_form(self, in_parts=False):
         if name in names:
             rule(self, in_parts)
     for option in TRACES.get(name, ()):
-        value, default = getattr(self, option), inspect.signature(self._peer.__init__).parameters[option].default
+        value, default = getattr(self, option), self._peer_params[option]
         if not _equal(value, default):
             raise Elsewhere(f"{option}={_shown(value)}")
 
@@ -178,6 +177,11 @@ def _boosted(self, _):
             raise Elsewhere("interaction_cst is not a list of groups")
 
 
+def _minibatches(self, _):
+    if isinstance(self.init, str) and self.init == "random" and self.reassignment_ratio > 0:
+        raise Elsewhere("init='random', where centres of few rows are drawn again")
+
+
 def _mixtures(self, _):
     if self.weights_init is not None and not np.allclose(np.sum(self.weights_init), 1):
         raise Elsewhere("weights_init do not add up to 1")
@@ -212,6 +216,7 @@ PARAMETER_RULES = (
     (("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), _heterogeneous),
     (("PCA",), _principal),
     (("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), _boosted),
+    (("MiniBatchKMeans",), _minibatches),
     (("GaussianMixture",), _mixtures),
     (_NEIGHBOURS, _distances),
 )
@@ -244,6 +249,11 @@ def _wide_indices(self, X, *_):
 def _weighted_draws(self, X, y, weights):
     if weights is not None and not self.bootstrap:
         raise Elsewhere("weights without bootstrap, which scikit-learn warns of")
+
+
+def _undetermined(self, X, *_):
+    if self.alpha == 0 and not self.fit_intercept and X.shape[0] < X.shape[1]:
+        raise Elsewhere("of many solutions the one of least norm")
 
 
 def _truncated(self, X, *_):
@@ -310,6 +320,7 @@ ROW_RULES = (
     (("MLPClassifier", "MLPRegressor"), _held_out_of_network),
     (("LogisticRegression",), _wide_indices),
     (("BaggingClassifier", "BaggingRegressor"), _weighted_draws),
+    (("GammaRegressor", "PoissonRegressor", "TweedieRegressor"), _undetermined),
     (("TruncatedSVD",), _truncated),
     (("PolynomialFeatures",), _polynomials),
     (("DBSCAN",), _density),
