@@ -48,7 +48,7 @@ from ._forms import (
     check_rows,
 )
 from ._later import LATER
-from ._log import FITS, FitLog
+from ._log import FITS, UNFINISHED, FitLog, tell
 
 _LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
 
@@ -261,6 +261,8 @@ class Estimator:
                 name: found[name].copy() for name in ("coef_", "intercept_") if isinstance(found.get(name), np.ndarray)
             }
             self._written = found | copied
+        if getattr(self, "verbose", False):
+            tell(self)
         if override is None:
             self._warn_of_end()
         return self
@@ -315,20 +317,11 @@ class Estimator:
 
     def _end_in_their_words(self):
         """What scikit-learn's class says here; filters and tests look for it."""
-        if "Mixture" in self._name:
-            return (
-                " (Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
-                "tol, or check for degenerate data.)"
-            )
         solver = getattr(self, "solver", None) if "Logistic" in self._name else None
-        if solver is None:
-            return ""
-        words = {
-            "lbfgs": "lbfgs failed to converge",
-            "newton-cg": "newton-cg failed to converge. Increase the number of iterations.",
-            "newton-cholesky": f"Newton solver did not converge after {self.fit_log_.passes} iterations",
-        }
-        return f" ({words.get(solver, 'The max_iter was reached which means the coef_ did not converge')})"
+        if solver == "newton-cholesky":
+            return f" (Newton solver did not converge after {self.fit_log_.passes} iterations)"
+        words = UNFINISHED.get(f"{self._name} {solver}" if solver else self._name)
+        return f" ({words})" if words else ""
 
     def _restore(self, model, log, seed, rows):
         """Takes over a fitted model, from a fit or from a file."""
