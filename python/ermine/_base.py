@@ -53,11 +53,13 @@ from ._log import FITS, UNFINISHED, FitLog, tell
 _LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
 
 
-#: Attributes that people write over after a fit; coefficients also in place.
+#: Attributes that people write over after a fit, and those of them that they change in place.
 _WRITABLE = frozenset(
     "coef_ intercept_ coefs_ intercepts_ mean_ scale_ min_ center_ lambdas_ components_ cluster_centers_ means_ weights_ "
-    "precisions_cholesky_ theta_ var_ class_prior_ class_log_prior_ feature_log_prob_".split()
+    "precisions_cholesky_ theta_ var_ class_prior_ class_log_prior_ feature_log_prob_ _dual_coef_ "
+    "_intercept_ _n_support".split()
 )
+_CHANGED = ("coef_", "intercept_", "_n_support")
 
 
 class Estimator:
@@ -257,9 +259,7 @@ class Estimator:
             self._halve()
         if self._peer is not None:
             found = {name: value for name, value in vars(self).items() if name in _WRITABLE}
-            copied = {
-                name: found[name].copy() for name in ("coef_", "intercept_") if isinstance(found.get(name), np.ndarray)
-            }
+            copied = {name: found[name].copy() for name in _CHANGED if isinstance(found.get(name), np.ndarray)}
             self._written = found | copied
         if getattr(self, "verbose", False):
             tell(self)

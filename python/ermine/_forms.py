@@ -241,14 +241,14 @@ def _held_out_of_network(self, X, y, _):
         raise Elsewhere("too few rows to hold some out")
 
 
-def _wide_indices(self, X, *_):
-    if sp.issparse(X) and self.solver in ("sag", "saga") and max(X.indices.itemsize, X.indptr.itemsize) > 4:
-        raise Elsewhere(f"solver={self.solver!r} with indices of 64 bits")
-
-
 def _weighted_draws(self, X, y, weights):
     if weights is not None and not self.bootstrap:
         raise Elsewhere("weights without bootstrap, which scikit-learn warns of")
+
+
+def _no_zero_leaves(self, X, y, _):
+    if self.criterion == "poisson" and np.any(np.equal(y, 0)):
+        raise Elsewhere("criterion='poisson' with zeros in the target, where no leaf may be 0")
 
 
 def _undetermined(self, X, *_):
@@ -318,8 +318,8 @@ def _too_many_components(self, X, *_):
 ROW_RULES = (
     (("SGDClassifier", "SGDRegressor"), _held_out),
     (("MLPClassifier", "MLPRegressor"), _held_out_of_network),
-    (("LogisticRegression",), _wide_indices),
     (("BaggingClassifier", "BaggingRegressor"), _weighted_draws),
+    (("DecisionTreeRegressor", "RandomForestRegressor", "ExtraTreesRegressor"), _no_zero_leaves),
     (("GammaRegressor", "PoissonRegressor", "TweedieRegressor"), _undetermined),
     (("TruncatedSVD",), _truncated),
     (("PolynomialFeatures",), _polynomials),
