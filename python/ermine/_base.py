@@ -287,7 +287,7 @@ class Estimator:
     _single_answers = ()
 
     def _halve(self):
-        for name in self._singles:
+        for name in (*self._singles, "_counts"):  # of minibatches, which scikit-learn's steps go on with
             value = self.__dict__.get(name)
             if isinstance(value, np.ndarray) and value.dtype == np.float64:
                 setattr(self, name, value.astype(np.float32))

@@ -130,7 +130,7 @@ def _k_means(self, X, y, weights, rows):
     if self._name == "MiniBatchKMeans" and X is not None:
         # The engine counts minibatches.
         self.n_steps_ = self.n_iter_
-        self.n_iter_ = -(-self.n_steps_ * self._batch_size // X.shape[0])
+        self.n_iter_ = min(self.max_iter, -(-self.n_steps_ * self._batch_size // X.shape[0]))
         weight = np.ones(X.shape[0]) if weights is None else weights
         labels = self.labels_ if hasattr(self, "labels_") else self._computed(rows, "Cluster")[:, 0].astype(np.int32)
         self._counts = np.bincount(labels, weights=weight, minlength=self._n_features_out)

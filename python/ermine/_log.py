@@ -94,6 +94,12 @@ def tell(estimator):
     elif name in ("MLPClassifier", "MLPRegressor"):
         for i, loss in enumerate(estimator.loss_curve_[-log.passes :], len(estimator.loss_curve_) - log.passes + 1):
             print(f"Iteration {i}, loss = {loss:.8f}")
+    elif name == "MiniBatchKMeans":
+        for i, inertia in enumerate(log.objective):
+            print(f"Minibatch step {i + 1}/{log.passes}: ewa inertia: {inertia}")
+        why = "small centers change" if estimator.max_no_improvement is None else "lack of improvement in inertia"
+        if log.converged:
+            print(f"Converged ({why}) at step {log.passes}")
     else:
         value = f", objective {log.objective[-1]}" if log.objective else ""
         print(f"{type(estimator).__name__}: {log.passes} passes{value}, {log.stop}")
