@@ -1,7 +1,8 @@
 """Classical machine learning that proves its fits, with scikit-learn's interface.
 
-Every class is here and in a submodule of scikit-learn's name: `ermine.Ridge` is `ermine.linear_model.Ridge`. Beside the models there are
-`ermine.metrics`, `ermine.model_selection`, `ermine.feature_extraction.text`, `ermine.pipeline` and `ermine.compose`.
+Every class is here and in a submodule of scikit-learn's name: `ermine.Ridge` is `ermine.linear_model.Ridge`. Beside the
+models there are `ermine.metrics`, `ermine.model_selection`, `ermine.feature_extraction.text`, `ermine.pipeline` and
+`ermine.compose`.
 """
 
 import importlib

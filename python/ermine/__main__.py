@@ -1,4 +1,5 @@
-"""`python -m ermine script.py ...`: a script on Ermine, without an edit. `--report` prints at the end what ran where."""
+"""`python -m ermine script.py ...`: a script on Ermine, without an edit. `--report` prints at the end what ran
+where."""
 
 import argparse
 import runpy
@@ -9,8 +10,12 @@ from . import patch_report, patch_sklearn
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m ermine", description="Run a script with Ermine in the place of scikit-learn.")
-    parser.add_argument("--report", action="store_true", help="print at the end what ran in Ermine and what in scikit-learn")
+    parser = argparse.ArgumentParser(
+        prog="python -m ermine", description="Run a script with Ermine in the place of scikit-learn."
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="print at the end what ran in Ermine and what in scikit-learn"
+    )
     parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)

@@ -1,49 +1,41 @@
 """What every class shares: scikit-learn's conventions over one fitted model.
 
-The classes in `_models.py` are generated from Ermine's list. Each is scikit-learn's class of that name with the engine in front: a fit goes to
-the engine where it has a form for every parameter and for the rows, and to scikit-learn's own code where it has not (a Python function as a
-metric, an estimator of another package, an option of scikit-learn alone). So parameters, defaults, checks, messages and methods are
-scikit-learn's, and an option is never dropped. `fit_log_` says who fitted, and `ermine.patch_report()` sums it up.
+The classes in `_models.py` are generated from Ermine's list. Each is scikit-learn's class of that name with the engine
+in front: a fit goes to the engine where it has a form for every parameter and for the rows, and to scikit-learn's own
+code where it has not (a Python function as a metric, an estimator of another package, an option of scikit-learn alone).
+So parameters, defaults, checks, messages and methods are scikit-learn's, and an option is never dropped. `fit_log_`
+says who fitted, and `ermine.patch_report()` sums it up.
 
 Data is checked and labels are encoded here, once; the numbers come from `_ermine`.
 """
 
-import collections
 import contextlib
 import functools
 import inspect
 import json
 import numbers
-import os
 import re
 import warnings
 
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_array, check_consistent_length, check_random_state
-from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
-    _check_feature_names_in,
     _check_sample_weight,
-    _num_samples,
     check_is_fitted,
     check_non_negative,
-    column_or_1d,
     validate_data,
 )
 
 from . import _ermine
-from ._complete import LATER, complete, node_numbers
+from ._complete import complete
+from ._convert import _count, _rows, _threads
 from ._forms import (
     _NOTHING,
-    _SPARSE_OUT,
     _STARTS,
     Elsewhere,
     _equal,
@@ -55,58 +47,26 @@ from ._forms import (
     check_form,
     check_rows,
 )
+from ._later import LATER
+from ._log import FITS, UNFINISHED, FitLog, tell
 
 _LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
 
 
-#: Fits by class, by who did them and why: {(class, "ermine" or "scikit-learn", reason): count}.
-FITS: collections.Counter[tuple[str, str, str]] = collections.Counter()
-
-
-class FitLog:
-    """How a fit went: `passes`, why it stopped (`stop`), the `objective` after each pass, the `certificate`, `notes`.
-
-    `engine` is "ermine", or "scikit-learn" where the engine had no form for what was asked; `notes` then says for what.
-    """
-
-    def __init__(self, text, engine="ermine"):
-        log = json.loads(text)
-        self._text = text
-        self.engine = engine
-        self.passes = log["passes"]
-        self.stop = log["stop"]
-        self.objective = log["objective"]
-        self.certificate = log["certificate"]
-        self.notes = log["notes"]
-
-    @classmethod
-    def elsewhere(cls, reason, passes):
-        log = {"passes": passes, "stop": "ScikitLearn", "objective": [], "certificate": None, "notes": [reason]}
-        return cls(json.dumps(log), "scikit-learn")
-
-    @property
-    def converged(self):
-        """Whether the certificate is within its tolerance, or nothing changes any more where a method has no such proof."""
-        return self.stop in ("Exact", "Converged", "Settled", "Stationary")
-
-    @property
-    def unfinished(self):
-        """Whether a tolerance was asked for and not met."""
-        return self.stop in ("MaxIter", "Rounding", "TooSlow")
-
-    def to_json(self):
-        """As it stands in a model file."""
-        return self._text
-
-    def __repr__(self):
-        return f"FitLog(passes={self.passes}, stop={self.stop!r}, certificate={self.certificate!r})"
+#: Attributes that people write over after a fit, and those of them that they change in place.
+_WRITABLE = frozenset(
+    "coef_ intercept_ coefs_ intercepts_ mean_ scale_ min_ center_ lambdas_ components_ cluster_centers_ means_ weights_ "
+    "precisions_cholesky_ theta_ var_ class_prior_ class_log_prior_ feature_log_prob_ _dual_coef_ "
+    "_intercept_ _n_support".split()
+)
+_CHANGED = ("coef_", "intercept_", "_n_support")
 
 
 class Estimator:
     """Fits and predicts through the engine, in front of scikit-learn's class of the same name where there is one.
 
-    Generated classes say which model of the list they are. A method of the engine hands over to scikit-learn's when the fit was not the
-    engine's; a method that only scikit-learn has works from the attributes, which are the same.
+    Generated classes say which model of the list they are. A method of the engine hands over to scikit-learn's when the
+    fit was not the engine's; a method that only scikit-learn has works from the attributes, which are the same.
     """
 
     _name = None
@@ -120,6 +80,8 @@ class Estimator:
     # From the list.
     _info: dict = {}
     _forms: dict = {}
+    #: Parameters of scikit-learn's class with their defaults.
+    _peer_params: dict = {}
     #: Parameters of scikit-learn's class alone that change the result, with the default under which the engine can fit.
     _only_default: dict = {}
 
@@ -129,13 +91,12 @@ class Estimator:
             entry = _LIST[cls._name]
             cls._info = entry["info"]
             cls._forms = {param["name"]: param["forms"] for param in entry["params"]}
-            cls._peer_params = () if cls._peer is None else tuple(inspect.signature(cls._peer.__init__).parameters)[1:]
+            taken = {} if cls._peer is None else dict(inspect.signature(cls._peer.__init__).parameters)
+            taken.pop("self", None)
+            cls._peer_params = {name: parameter.default for name, parameter in taken.items()}
             known = {*cls._forms, *cls._ignored, "class_weight", "n_jobs", "random_state"}
             known |= {"warm_start"} if cls._info["resume"] else set()
-            taken = {} if cls._peer is None else inspect.signature(cls._peer.__init__).parameters
-            cls._only_default = {
-                name: parameter.default for name, parameter in taken.items() if name != "self" and name not in known
-            }
+            cls._only_default = {name: default for name, default in cls._peer_params.items() if name not in known}
 
     def __init__(self, **params):
         # What the installed scikit-learn does not know is the engine's alone, or of a later version.
@@ -201,7 +162,8 @@ class Estimator:
 
     def _peer_weighs(self, method):
         """Whether scikit-learn's method takes weights, by name or among others."""
-        taken = inspect.signature(getattr(self._peer, "fit" if method == "fit_transform" else method)).parameters.values()
+        theirs = getattr(self._peer, "fit" if method == "fit_transform" else method)
+        taken = inspect.signature(theirs).parameters.values()
         return any(parameter.name == "sample_weight" or parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
 
     def _call_peer(self, method, X, y, sample_weight, more):
@@ -245,18 +207,20 @@ class Estimator:
         X, y = self._checked(X, y, reset)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
-        check_rows(self, X, weights)
+        check_rows(self, X, y, weights)
         params.update(override or {})
         if self._name == "IncrementalPCA":
             params |= self._components(X, previous, in_parts=override is not None)
         order, given = None, (X, weights)
+        if "HistGradientBoosting" in self._name and weights is not None and weights.any() and not weights.all():
+            # Bins are quantiles of the rows, and rows without weight are none.
+            X, target, weights = _taken(np.flatnonzero(weights), X, target, weights)
         if "cv" in self._forms and not (self._name == "RidgeCV" and self.cv is None) and self._crosses(keep):
             params.pop("cv", None)
             order, bounds = self._by_fold(X, y)
             starts.append(("cv", bounds))
             if order is not None:
-                X, weights = X[order], None if weights is None else weights[order]
-                target = (target[0][order], target[1]) if isinstance(target, tuple) else target[order]
+                X, target, weights = _taken(order, X, target, weights)
         seed = self._seed()
         rows_given = _rows(X)
         try:
@@ -275,11 +239,13 @@ class Estimator:
         except (ValueError, NotImplementedError) as error:
             more = "" if X.shape[0] > 1 else " (n_samples=1)"
             raise (ValueError if self._peer is None else Refused)(f"{error}{more}") from None
+        if X is not given[0]:
+            X, weights = given
+            rows_given = _rows(X)
         if order is not None:
             # What was found about each row is in the order of the folds.
-            X, weights = given
             place = np.argsort(order)
-            rows, rows_given = {name: value[place] for name, value in rows.items()}, _rows(X)
+            rows = {name: value[place] for name, value in rows.items()}
         if keep is not None:
             keep.update(rows, X=X)
         # Names without the trailing underscore are for steps of a pipeline, not for people.
@@ -291,8 +257,12 @@ class Estimator:
         self._single = single
         if single:
             self._halve()
-        if self._peer is not None and isinstance(self.__dict__.get("coef_"), np.ndarray):
-            self._written = self.coef_.copy(), np.copy(self.intercept_)
+        if self._peer is not None:
+            found = {name: value for name, value in vars(self).items() if name in _WRITABLE}
+            copied = {name: found[name].copy() for name in _CHANGED if isinstance(found.get(name), np.ndarray)}
+            self._written = found | copied
+        if getattr(self, "verbose", False):
+            tell(self)
         if override is None:
             self._warn_of_end()
         return self
@@ -308,7 +278,8 @@ class Estimator:
             return {"n_components": min(self.batch_size, *X.shape)}
         return {}
 
-    #: Whether the rows of the fit were in single precision: so is then what comes out, where scikit-learn does the same.
+    #: Whether the rows of the fit were in single precision: so is then what comes out, where scikit-learn does the
+    #: same.
     _single = False
     #: Attributes that scikit-learn's class has in single precision then.
     _singles = ()
@@ -316,7 +287,7 @@ class Estimator:
     _single_answers = ()
 
     def _halve(self):
-        for name in self._singles:
+        for name in (*self._singles, "_counts"):  # of minibatches, which scikit-learn's steps go on with
             value = self.__dict__.get(name)
             if isinstance(value, np.ndarray) and value.dtype == np.float64:
                 setattr(self, name, value.astype(np.float32))
@@ -334,30 +305,23 @@ class Estimator:
         if redundant:
             names = getattr(self, "feature_names_in_", None)
             if names is not None:
-                redundant = [re.sub(r"column (\d+)", lambda j: f"column {names[int(j[1])]!r}", note) for note in redundant]
+                redundant = [
+                    re.sub(r"column (\d+)", lambda j: f"column {names[int(j[1])]!r}", note) for note in redundant
+                ]
             more = f" ({len(redundant) - 3} more in fit_log_.notes)" if len(redundant) > 3 else ""
             warnings.warn(
-                f"{type(self).__name__}: {'; '.join(redundant[:3])}{more}. The coefficients are the ones of least norm: those of "
-                "redundant columns have no meaning of their own.",
+                f"{type(self).__name__}: {'; '.join(redundant[:3])}{more}. "
+                "The coefficients are the ones of least norm: those of redundant columns have no meaning of their own.",
                 stacklevel=5,
             )
 
     def _end_in_their_words(self):
         """What scikit-learn's class says here; filters and tests look for it."""
-        if "Mixture" in self._name:
-            return (
-                " (Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or check for "
-                "degenerate data.)"
-            )
         solver = getattr(self, "solver", None) if "Logistic" in self._name else None
-        if solver is None:
-            return ""
-        words = {
-            "lbfgs": "lbfgs failed to converge",
-            "newton-cg": "newton-cg failed to converge. Increase the number of iterations.",
-            "newton-cholesky": f"Newton solver did not converge after {self.fit_log_.passes} iterations",
-        }
-        return f" ({words.get(solver, 'The max_iter was reached which means the coef_ did not converge')})"
+        if solver == "newton-cholesky":
+            return f" (Newton solver did not converge after {self.fit_log_.passes} iterations)"
+        words = UNFINISHED.get(f"{self._name} {solver}" if solver else self._name)
+        return f" ({words})" if words else ""
 
     def _restore(self, model, log, seed, rows):
         """Takes over a fitted model, from a fit or from a file."""
@@ -407,6 +371,9 @@ class Estimator:
 
     def _target(self, y, classes):
         return None
+
+    def _classes_of_step(self, first, classes):
+        return classes
 
     def _weights(self, X, y, sample_weight):
         if sample_weight is None:
@@ -462,28 +429,18 @@ class Estimator:
         return params, starts
 
     def _crosses(self, keep):
-        """Whether a fit looks at its folds: an encoder does if the rows of the fit are transformed."""
-        return keep is not None or not isinstance(self, Transformer)
+        """Whether a fit looks at its folds."""
+        return True
 
     def _splitter(self, y):
         """The splits that `cv` stands for, as scikit-learn's class makes them."""
-        if hasattr(self.cv, "__next__"):
-            raise Elsewhere("cv can be gone through once only")
-        if not isinstance(self, Transformer):
-            return check_cv(self.cv, y, classifier=isinstance(self, Classifier))
-        shuffle, state = self.shuffle, self.random_state
-        if (shuffle, state) != ("deprecated", "deprecated"):
-            warnings.warn(
-                f"`{type(self).__name__}.shuffle` and `{type(self).__name__}.random_state` are deprecated in scikit-learn 1.9: "
-                "pass a splitter as `cv`",
-                FutureWarning,
-                stacklevel=6,
-            )
-        drawn = {"shuffle": shuffle == "deprecated" or shuffle, **({} if state == "deprecated" else {"random_state": state})}
-        return check_cv(self.cv, y, classifier=type_of_target(y) != "continuous", **drawn)
+        return check_cv(self.cv, y, classifier=self._info["task"] == "Classification")
 
     def _by_fold(self, X, y):
-        """The order of rows in which folds follow one another, None if they do; and where each begins: the engine's folds are runs of rows."""
+        """The order of rows in which folds follow one another, None if they do; and where each begins: the engine's
+        folds are runs of rows."""
+        if hasattr(self.cv, "__next__"):
+            raise Elsewhere("cv can be gone through once only")
         fold = np.full(X.shape[0], -1)
         for number, (train, test) in enumerate(self._splitter(y).split(X, y)):
             if len(train) + len(test) != len(fold) or (fold[test] >= 0).any():
@@ -512,14 +469,11 @@ class Estimator:
                 raise Elsewhere("the steps before were scikit-learn's")
             if self._name == "IncrementalPCA" and sp.issparse(X):
                 raise Elsewhere("sparse rows in parts")
-            if isinstance(self, Classifier) and self._peer is not None:
-                classes = self._classes_of_step(first, classes)
+            classes = self._classes_of_step(first, classes)
             self._check_form(in_parts=True)
             override = {"max_iter": 1} if "max_iter" in self._forms else {}
             before, previous = set(vars(self)), None if first else self._model
-            self._fit_in_engine(
-                X, y, sample_weight, previous=previous, override=override, reset=first, classes=classes
-            )
+            self._fit_in_engine(X, y, sample_weight, previous=previous, override=override, reset=first, classes=classes)
             self._set_by_fit = self.__dict__.get("_set_by_fit", set()) | (set(vars(self)) - before)
             FITS[type(self).__name__, "ermine", ""] += 1
             return self
@@ -536,35 +490,28 @@ class Estimator:
         self._take_back(kept)
         return self._fit_in_peer(X, y, sample_weight, why=why, refused=refused, method="partial_fit", **more)
 
-    def _classes_of_step(self, first, classes):
-        """All classes, which the first step says and a later one may repeat."""
-        if first:
-            if classes is None:
-                raise Elsewhere("the first step does not say the classes")
-            return classes
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise Elsewhere("other classes than at the first step")
-        return self.classes_
-
     def _go_on_in_peer(self, X, y=None, sample_weight=None, **more):
-        """`partial_fit` of a class whose engine cannot go on from a fit: scikit-learn's code does, from the attributes."""
+        """`partial_fit` of a class whose engine cannot go on from a fit: scikit-learn's code does, from the
+        attributes."""
         if "_in_peer" in self.__dict__:
             return self._call_peer("partial_fit", X, y, sample_weight, more)
         return self._fit_in_peer(X, y, sample_weight, why="partial_fit", method="partial_fit", **more)
 
     def _warm(self):
         """The model to go on from, when `warm_start` asks for it."""
-        return self.__dict__.get("_model") if getattr(self, "warm_start", False) else None
+        if not getattr(self, "warm_start", False):
+            return None
+        if self._is_rewritten():
+            raise Elsewhere("warm_start from numbers that were written into the model")
+        return self.__dict__.get("_model")
 
     # Predicting
 
     def _is_rewritten(self):
-        """Whether somebody has written other coefficients than those of the fit: scikit-learn's code predicts with what is there."""
+        """Whether somebody has written other numbers than those of the fit: scikit-learn's code goes on from what is
+        there."""
         written = self.__dict__.get("_written")
-        if written is None:
-            return False
-        coef, intercept = self.__dict__.get("coef_"), self.__dict__.get("intercept_")
-        return not (isinstance(coef, np.ndarray) and np.array_equal(coef, written[0]) and np.array_equal(intercept, written[1]))
+        return bool(written) and any(not _same(self.__dict__.get(name), value) for name, value in written.items())
 
     def _has_output(self, output):
         if "_model" in self.__dict__:
@@ -588,7 +535,14 @@ class Estimator:
         except ValueError as error:
             finite = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
             try:
-                check_array(rows, accept_sparse=True, input_name="X", estimator=self, ensure_min_samples=0, ensure_all_finite=finite)
+                check_array(
+                    rows,
+                    accept_sparse=True,
+                    input_name="X",
+                    estimator=self,
+                    ensure_min_samples=0,
+                    ensure_all_finite=finite,
+                )
                 if self._peer is not None and self._info["non_negative"]:
                     check_non_negative(rows, f"{type(self).__name__} (input X)")
             except ValueError as theirs:
@@ -645,12 +599,37 @@ class Estimator:
         return tags
 
 
+def _taken(rows, X, target, weights):
+    """These rows with their targets and weights."""
+    target = (target[0][rows], target[1]) if isinstance(target, tuple) else target[rows]
+    return X[rows], target, None if weights is None else weights[rows]
+
+
+def _same(value, kept):
+    """Whether an attribute is what it was."""
+    if value is kept:
+        return True
+    if isinstance(kept, list):
+        return isinstance(value, list) and len(value) == len(kept) and all(map(_same, value, kept))
+    return type(value) is type(kept) and np.array_equal(value, kept)
+
+
+def available_as_in_peer(function):
+    """A method that is there for the parameters for which scikit-learn's class has it."""
+
+    def there(self):
+        return getattr(super(Estimator, self), function.__name__) is not None
+
+    return available_if(there)(function)
+
+
 class Refused(ValueError):
     """What the engine says of rows or parameters that it cannot fit."""
 
 
 def engine_method(output):
-    """A method that the engine answers after a fit of its own; scikit-learn's class answers after the others, and says when it is there."""
+    """A method that the engine answers after a fit of its own; scikit-learn's class answers after the others, and says
+    when it is there."""
 
     def decorate(function):
         name = function.__name__
@@ -681,710 +660,3 @@ def engine_method(output):
         return available_if(there)(method)
 
     return decorate
-
-
-# Tasks
-
-
-class Regressor(Estimator):
-    def _checked(self, X, y, reset):
-        checks = self._checks()
-        X, y = validate_data(
-            self, X, y, reset=reset, y_numeric=True, multi_output=self._info["multi_target"], **checks
-        )
-        if self._name == "MLPRegressor" and y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        self._y_is_matrix = y.ndim == 2
-        return X, y
-
-    _y_is_matrix = False
-
-    def _finish_fit(self):
-        self._y_is_matrix |= dict(self._model.outputs())["Value"] > 1
-
-    def _target(self, y, classes):
-        return np.ascontiguousarray(y, dtype=np.float64)
-
-    @engine_method("Value")
-    def predict(self, X):
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            The predicted values.
-        """
-        if X is None and hasattr(self, "_fit_X"):
-            return super().predict(X)  # each row from the others
-        values = self._predicted(X, "Value")
-        return values if self._y_is_matrix else values[:, 0]
-
-
-class Classifier(Estimator):
-    def _checked(self, X, y, reset):
-        # Labels may be text: they are checked by themselves.
-        if y is None:
-            validate_data(self, X, y, reset=reset, **self._checks())
-        X = validate_data(self, X, reset=reset, **self._checks())
-        check_classification_targets(y)
-        if self._info["multi_target"] and type_of_target(y) == "multilabel-indicator":
-            y = y.toarray() if sp.issparse(y) else np.asarray(y)
-        else:
-            y = column_or_1d(y, warn=True)
-        if len(y) != X.shape[0]:
-            raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: {[X.shape[0], len(y)]}"
-            )
-        return X, y
-
-    # Type of the labels when a row may have several of them.
-    _label_type = None
-
-    def _target(self, y, classes):
-        self._label_type = y.dtype if y.ndim == 2 else None
-        if self._label_type is not None:
-            return np.ascontiguousarray(y, dtype=np.float64)
-        if classes is None:
-            self.classes_, codes = _encoded(y)
-        else:
-            self.classes_ = np.unique(classes) if not hasattr(self, "classes_") else self.classes_
-            codes = np.searchsorted(self.classes_, y)
-            known = codes < len(self.classes_)
-            known[known] = self.classes_[codes[known]] == y[known]
-            if not known.all():
-                raise ValueError(
-                    f"y has the class {y[~known][0]!r}, which is not among the classes of the first call: "
-                    f"{self.classes_.tolist()}"
-                )
-        if len(self.classes_) == 1:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes in the target, and there is 1 class: "
-                f"{self.classes_[0]!r}"
-            )
-        self._codes = np.ascontiguousarray(codes, dtype=np.uint32)
-        return self._codes, len(self.classes_)
-
-    def _weights(self, X, y, sample_weight):
-        weights = super()._weights(X, y, sample_weight)
-        if self._label_type is not None:
-            return weights
-        codes = self.__dict__.pop("_codes")
-        if getattr(self, "class_weight", None) is not None:
-            per_class = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_[codes], sample_weight=weights
-            )
-            by_class = per_class[codes]
-            weights = by_class if weights is None else weights * by_class
-        if weights is not None:
-            total = np.bincount(codes, weights=weights, minlength=len(self.classes_))
-            if np.count_nonzero(total) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs at least two classes of weight (sample_weight, class_weight) above 0, and "
-                    f"{np.count_nonzero(total)} class has that"
-                )
-        return weights
-
-    @engine_method("Class")
-    def predict(self, X):
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            The predicted labels; 0 and 1 where a row may have several.
-        """
-        if X is None and hasattr(self, "_fit_X"):
-            return super().predict(X)  # each row from the others
-        codes = self._predicted(X, "Class")
-        if self._label_type is not None:
-            return codes.astype(self._label_type)
-        return self.classes_.take(codes[:, 0].astype(np.intp))
-
-    def _finish_fit(self):
-        width = dict(self._model.outputs())["Class"]
-        if width > 1:
-            self.classes_ = np.arange(width)
-            self._label_type = self._label_type or np.dtype(np.int64)
-
-    @engine_method("Probability")
-    def predict_proba(self, X):
-        """Probability of each class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        if X is None and hasattr(self, "_fit_X"):
-            return super().predict_proba(X)  # each row from the others
-        return self._predicted(X, "Probability")
-
-    @engine_method("Probability")
-    def predict_log_proba(self, X):
-        """Logarithm of `predict_proba`."""
-        if hasattr(self._peer, "_joint_log_likelihood") or "DiscriminantAnalysis" in self._name:
-            return super().predict_log_proba(X)  # which takes no logarithm of a probability that is 0 after rounding
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    @engine_method("Decision")
-    def decision_function(self, X):
-        """Score of each class; for two classes of the second one.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        scores = self._predicted(X, "Decision")
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-class Clusterer(Estimator):
-    def _finish_rows(self):
-        if hasattr(self, "labels_"):
-            self.labels_ = self.labels_.astype(np.int32 if hasattr(self._peer, "predict") else np.int64)
-
-    @engine_method("Cluster")
-    def predict(self, X):
-        """Number of each row's cluster.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        return self._predicted(X, "Cluster")[:, 0].astype(np.int32)
-
-
-class Density(Estimator):
-    def score(self, X, y=None):
-        """Mean log density of the rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        y : ignored
-
-        Returns
-        -------
-        score : float
-        """
-        return np.mean(self.score_samples(X))
-
-    @engine_method("Density")
-    def score_samples(self, X):
-        """Log density of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-        """
-        return self._predicted(X, "Density")[:, 0]
-
-    @engine_method("Cluster")
-    def predict(self, X):
-        """Number of each row's component.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        return self._predicted(X, "Cluster")[:, 0].astype(np.int64)
-
-    def fit_predict(self, X, y=None):
-        """Fit, and return the number of each row's component."""
-        if "_in_peer" in self.__dict__:
-            return super().fit_predict(X, y)
-        return self.fit(X).predict(X)
-
-    @engine_method("Probability")
-    def predict_proba(self, X):
-        """Probability of each component for each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_components)
-        """
-        return self._predicted(X, "Probability")
-
-
-class OutlierDetector(Estimator):
-    """Rows that do not belong: Decision is below 0 for them, Cluster -1, Density the score without its threshold."""
-
-    def _finish_rows(self):
-        if hasattr(self, "labels_"):
-            self.labels_ = self.labels_.astype(np.int64)
-
-    @engine_method("Decision")
-    def decision_function(self, X):
-        """How well each row belongs: below 0 for outliers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        return self._predicted(X, "Decision")[:, 0]
-
-    @engine_method("Density")
-    def score_samples(self, X):
-        """The score before the threshold: `decision_function` plus `offset_`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        return self._predicted(X, "Density")[:, 0]
-
-    @engine_method("Cluster")
-    def predict(self, X):
-        """1 for rows that belong, -1 for outliers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        return self._predicted(X, "Cluster")[:, 0].astype(np.int64)
-
-    def fit_predict(self, X, y=None, **fit_params):
-        """Fit, and say of each row whether it belongs (1) or not (-1)."""
-        if "_in_peer" in self.__dict__:
-            return super().fit_predict(X, y, **fit_params)
-        self.fit(X, **fit_params)
-        return self.labels_ if hasattr(self, "labels_") else self.predict(X)
-
-
-class Transformer(Estimator):
-    """A model that is fitted to transform; what it hands out is in `Transforms`. Some look at the target to do so."""
-
-    def _checked(self, X, y, reset):
-        if not self._info.get("supervised"):
-            return super()._checked(X, None, reset)
-        if y is None:
-            validate_data(self, X, y, reset=reset, **self._checks())  # which says that it is needed
-        X, y = self._validated(X, reset), check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        check_consistent_length(X, y)
-        return X, y
-
-    def _target(self, y, classes):
-        if y is None:
-            return None
-        if y.ndim != 1:
-            raise Elsewhere("a target of several columns")
-        if type_of_target(y) in ("binary", "multiclass"):
-            labels, codes = _encoded(y)
-            return np.ascontiguousarray(codes, dtype=np.uint32), max(2, len(labels))
-        return np.ascontiguousarray(y, dtype=np.float64)
-
-
-# Outputs beside the natural prediction
-
-
-class Transforms(TransformerMixin):
-    @engine_method("Transform")
-    def transform(self, X, **options):
-        """Compute the new features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        **options : dict
-            What scikit-learn's method takes beside (`copy`).
-
-        Returns
-        -------
-        Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
-        """
-        check_is_fitted(self)
-        if options or (sp.issparse(X) and self._name in _SPARSE_OUT) or getattr(self, "solver", None) == "lsqr":
-            return super().transform(X, **options)
-        if isinstance(self, Encodes) and self._peer is not None:
-            try:
-                if self._in_table():
-                    return super().transform(X)
-                return self._transformed(_rows(self._validated(X, reset=False)))
-            except (ValueError, TypeError):
-                return super().transform(X)  # which says what it does not know, or knows what to do with it
-        rows = self._validated(X, reset=False)
-        with self._worded(rows):
-            found = self._transformed(_rows(rows))
-        return found.astype(np.float32) if self._is_halved(X) else found
-
-    def fit_transform(self, X, y=None, **fit_params):
-        """Fit, and return the new features of the rows; where the target is learnt from, without each row's own target.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,), default=None
-            Their target, for transformers that look at it.
-        **fit_params : dict
-            As `fit` takes them.
-
-        Returns
-        -------
-        Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
-        """
-        if "_in_peer" in self.__dict__ or not isinstance(self, Transformer) or set(fit_params) - {"sample_weight"}:
-            return super().fit_transform(X, y, **fit_params)
-        kept = {}
-        weight = {name: value for name, value in fit_params.items() if value is not None}
-        found = self._fit_either(X, y, keep=kept, method="fit_transform", **weight)
-        if "_model" not in self.__dict__:
-            return found
-        if (sp.issparse(X) and self._name in _SPARSE_OUT) or (isinstance(self, Encodes) and self._in_table()):
-            return super(Estimator, self).transform(X)
-        found = kept["transform"] if "transform" in kept else self._transformed(_rows(kept["X"]))
-        return found.astype(np.float32) if self._is_halved(X) else found
-
-    def _is_halved(self, X):
-        """Whether what comes out is in single precision, as what goes in."""
-        return "transform" in self._single_answers and _is_single(X)
-
-    def _transformed(self, rows):
-        sparse = self._model.transform_sparse(rows, columns=self._column_names())
-        if sparse is None:
-            return self._computed(rows, "Transform")
-        values, columns, starts, width = sparse
-        return sp.csr_matrix((values, columns, starts), shape=(len(starts) - 1, width))
-
-    @engine_method("Inverse")
-    def inverse_transform(self, X, **options):
-        """Old features from new ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features_out)
-            Transformed rows.
-        **options : dict
-            What scikit-learn's method takes beside (`copy`).
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        if options or (sp.issparse(X) and self._name in _SPARSE_OUT):
-            return super().inverse_transform(X, **options)
-        halved = self._is_halved(X)
-        X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
-        width = dict(self._model.outputs())["Transform"]
-        if X.shape[1] != width:
-            raise ValueError(f"X has {X.shape[1]} features, but {width} were made by transform")
-        found = self._computed(_rows(X), "Inverse")
-        return found.astype(np.float32) if halved else found
-
-
-class NamesNewColumns(ClassNamePrefixFeaturesOutMixin):
-    """Transformers that scikit-learn has not: their models know the names of the columns they make."""
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the new features.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the old features; those of the fit by default.
-
-        Returns
-        -------
-        names : ndarray of str objects
-        """
-        check_is_fitted(self)
-        names = self._model.feature_names(list(_check_feature_names_in(self, input_features)))
-        return super().get_feature_names_out(input_features) if names is None else np.array(names, dtype=object)
-
-    @property
-    def _n_features_out(self):
-        return dict(self._model.outputs())["Transform"]
-
-
-class Encodes:
-    """Columns are categories of any kind: what is not a number is numbered here, in the order of its levels."""
-
-    #: Of each column the levels that are text, sorted; None for a column of numbers. None if all are.
-    _levels = None
-    #: Of each column the type of its categories.
-    _types = None
-
-    def _validated(self, X, reset):
-        checked = validate_data(self, X, reset=reset, **{**self._checks(), "dtype": None, "order": None})
-        if checked.dtype.kind in "fiub" and (reset or self._levels is None):
-            if reset:
-                self._levels, self._types = None, [checked.dtype] * checked.shape[1]
-            return checked.astype(np.float64, copy=False) if sp.issparse(checked) else checked.astype(np.float64, order="C", copy=False)
-        frame = hasattr(X, "iloc")
-        if not frame and not hasattr(X, "dtype") and checked.dtype.kind == "U":
-            checked = np.asarray(X, dtype=object)  # numbers of a list would have become text
-        columns = [np.asarray(X.iloc[:, j]) if frame else checked[:, j] for j in range(checked.shape[1])]
-        if reset:
-            self._types = [column.dtype for column in columns]
-            self._levels = [None if column.dtype.kind in "fiub" else _text_levels(column) for column in columns]
-        codes = np.empty(checked.shape)
-        for j, (column, levels) in enumerate(zip(columns, self._levels or [None] * len(columns))):
-            # One past the last level is a category that was never seen, which the model handles or refuses.
-            codes[:, j] = column.astype(np.float64) if levels is None else _ermine.encode(column.tolist(), dict(zip(levels, range(len(levels)))), False)
-        return codes
-
-    def _finish_fit(self):
-        """An array of categories for each column; the engine knows them by their numbers, one after another."""
-        super()._finish_fit()
-        columns = np.split(self.categories_, np.cumsum(self.n_categories_)[:-1])
-        kinds = zip(columns, self._levels or [None] * len(columns), self._types or [np.dtype(np.float64)] * len(columns))
-        self.categories_ = [
-            codes.astype(kind) if levels is None else np.array([levels[int(code)] for code in codes], dtype=kind) for codes, levels, kind in kinds
-        ]
-
-    def _in_table(self):
-        """Whether a table is asked for where rows come out sparse, which scikit-learn refuses."""
-        return getattr(self, "sparse_output", False) and _get_output_config("transform", self)["dense"] != "default"
-
-    def inverse_transform(self, X):
-        """The categories that made these columns."""
-        return super(Estimator, self).inverse_transform(X)
-
-
-class Leaves:
-    @engine_method("Leaf")
-    def apply(self, X, check_input=True):
-        """Number of the leaf that each row reaches, in each tree.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        leaves : ndarray of shape (n_samples,) or (n_samples, n_trees)
-        """
-        leaves = self._predicted(X, "Leaf").astype(np.int64)
-        nodes = node_numbers(self)
-        found = np.column_stack([tree[leaves[:, t]] for t, tree in enumerate(nodes)])
-        return found if "n_estimators" in self._forms else found[:, 0]
-
-
-class Importances:
-    @property
-    def feature_importances_(self):
-        """The share of each column in the decrease of impurity."""
-        if "_model" in self.__dict__ and "feature_importances_" in self._found:
-            return self._found["feature_importances_"]
-        return super().feature_importances_
-
-
-class Draws:
-    """For forests: scikit-learn makes the drawn rows from the seeds of the trees, which the engine's are not."""
-
-    @property
-    def estimators_samples_(self):
-        """The rows that each tree was grown on, after a fit of scikit-learn's."""
-        if "_model" in self.__dict__:
-            raise AttributeError(f"the rows that the trees of this {type(self).__name__} drew are not kept")
-        return super().estimators_samples_
-
-
-class Logistic:
-    def _check_form(self, in_parts=False):
-        from sklearn.linear_model._logistic import _check_solver
-
-        penalty = self.penalty
-        if penalty == "deprecated":
-            ratio = getattr(self, "l1_ratio", 0)
-            penalty = "l2" if ratio == 0 else "l1" if ratio == 1 else "elasticnet"
-        super()._check_form(in_parts)
-        _check_solver(self.solver, penalty, self.dual)
-        if self.solver == "liblinear":
-            raise Elsewhere("solver='liblinear' penalises the intercept")
-
-
-class Width:
-    """For classes whose scikit-learn counterpart asks its first member how many columns there are."""
-
-    @property
-    def n_features_in_(self):
-        """How many columns the fitted rows had."""
-        return self.__dict__["_width"] if "_width" in self.__dict__ else super().n_features_in_
-
-    @n_features_in_.setter
-    def n_features_in_(self, value):
-        self._width = value
-
-
-class Neighbours:
-    @engine_method("Neighbours")
-    def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
-        """The nearest rows of those that were fitted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            The rows; by default the fitted ones, each without itself.
-        n_neighbors : int, default=None
-            How many; by default the `n_neighbors` of the estimator.
-        return_distance : bool, default=True
-            Whether to return the distances too.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_neighbors)
-            Only with `return_distance`.
-        indices : ndarray of shape (n_samples, n_neighbors)
-            Numbers of the fitted rows, the nearest first.
-        """
-        most = dict(self._model.outputs())["Neighbours"] // 2
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        if X is None or not isinstance(k, numbers.Integral) or not 0 < k <= most:
-            return super().kneighbors(X, n_neighbors=n_neighbors, return_distance=return_distance)
-        found = self._predicted(X, "Neighbours")
-        indices = found[:, :k].astype(np.int64)
-        return (np.ascontiguousarray(found[:, most : most + k]), indices) if return_distance else indices
-
-
-class Deviations:
-    @engine_method("Deviation")
-    def predict(self, X, return_std=False):
-        """Predict the target.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        return_std : bool, default=False
-            Whether to return the standard deviation of each prediction too.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            The predicted values.
-        std : ndarray, like y
-            Only with `return_std`.
-        """
-        mean = super().predict(X)
-        if not return_std:
-            return mean
-        deviation = self._predicted(X, "Deviation")
-        return mean, deviation[:, 0] if mean.ndim == 1 else deviation
-
-
-class Inertia:
-    @engine_method("Transform")
-    def score(self, X, y=None, sample_weight=None):
-        """Minus the sum of squared distances of the rows to their nearest centre."""
-        nearest = self.transform(X).min(axis=1) ** 2
-        return -float(np.sum(nearest if sample_weight is None else nearest * sample_weight))
-
-
-# Conversions
-
-
-def _text_levels(column):
-    """The sorted levels of a column of text; what is of several types or has missing values is scikit-learn's to sort."""
-    found = set(column.tolist())
-    if not all(type(level) is str for level in found):
-        raise Elsewhere("a column that is neither numbers nor text alone")
-    return sorted(found)
-
-
-def _count(X):
-    """How many rows; 0 where neighbours take a tree in their place."""
-    try:
-        return _num_samples(X)
-    except TypeError:
-        return 0
-
-
-def _rows(X):
-    """What the engine borrows: a C-ordered matrix, or the parts of a canonical CSR matrix."""
-    if not sp.issparse(X):
-        return np.ascontiguousarray(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    columns = X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32)
-    return X.indptr.astype(np.uintp), columns, X.data, X.shape[1]
-
-
-def _encoded(y):
-    """Sorted labels and the number of each row's label among them."""
-    if y.dtype.kind in "iub" and len(y):
-        # Integers within a small range need no sorting.
-        low, high = int(y.min()), int(y.max())
-        if high - low < max(1024, len(y)):
-            shifted = y.astype(np.int64) - low
-            present = np.bincount(shifted, minlength=high - low + 1) > 0
-            codes = (np.cumsum(present) - 1).astype(np.uint32)[shifted]
-            return (np.flatnonzero(present) + low).astype(y.dtype), codes
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    return classes, codes.reshape(-1)
-
-
-def _threads(n_jobs):
-    """None and -1 are all cores that this process may use, -2 all but one, and so on."""
-    if n_jobs == 0:
-        raise ValueError("n_jobs is 0, but it must be an integer other than 0, or None")
-    if n_jobs is not None and n_jobs > 0:
-        return int(n_jobs)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs is not None:
-        return max(1, cores + 1 + int(n_jobs))
-    # Process pools say through this variable how many threads each process should use.
-    limit = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(cores, int(limit))) if limit.isdigit() else cores

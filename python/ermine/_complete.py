@@ -1,7 +1,7 @@
 """What scikit-learn's classes keep beside what the engine says of a model, so that their own methods go on from it.
 
-`complete` is called after a fit of the engine with the rows of the fit; what takes long and is rarely looked at is in `LATER` and made when it is
-asked for.
+`complete` is called after a fit of the engine with the rows of the fit; what takes long and is rarely looked at is in
+`_later.py`.
 """
 
 import numbers
@@ -12,148 +12,11 @@ import scipy.sparse as sp
 from sklearn.cluster._agglomerative import _hc_cut
 from sklearn.exceptions import ConvergenceWarning
 
-# The nodes of trees
-
-
-def sklearn_tree(nodes, n_features, n_classes, n_outputs, leaf_rows=None):
-    """scikit-learn's `Tree` from the arrays of the engine."""
-    from sklearn.tree._tree import NODE_DTYPE, Tree
-
-    count = len(nodes["left"])
-    left, right = nodes["left"], nodes["right"]
-    table = np.zeros(count, dtype=NODE_DTYPE)
-    table["left_child"], table["right_child"] = left, right
-    table["feature"], table["threshold"] = nodes["feature"], nodes["threshold"]
-    table["missing_go_to_left"] = nodes["missing_left"]
-    table["weighted_n_node_samples"] = nodes["weight"]
-    values = nodes["value"].reshape(count, -1)
-    if len(nodes["impurity"]):
-        table["impurity"] = nodes["impurity"]
-    elif n_classes is not None:
-        table["impurity"] = 1.0 - (values**2).sum(1)
-    # Children stand behind their parent.
-    rows = np.zeros(count)
-    rows[nodes["leaf"]] = nodes["weight"][nodes["leaf"]] if leaf_rows is None else leaf_rows
-    depth = np.zeros(count, dtype=np.int64)
-    inner = np.flatnonzero(left >= 0)
-    for at in inner:
-        depth[left[at]] = depth[right[at]] = depth[at] + 1
-    for at in inner[::-1]:
-        rows[at] = rows[left[at]] + rows[right[at]]
-    table["n_node_samples"] = np.round(rows)
-    widths = np.ones(n_outputs, dtype=np.intp) if n_classes is None else np.array([n_classes], dtype=np.intp)
-    tree = Tree(n_features, widths, n_outputs)
-    values = values.reshape(count, n_outputs, 1) if n_classes is None else values.reshape(count, 1, n_classes)
-    tree.__setstate__(
-        {"max_depth": int(depth.max()), "node_count": count, "nodes": table, "values": np.ascontiguousarray(values)}
-    )
-    return tree
-
-
-def _tree(estimator):
-    if "DecisionTree" not in estimator._name:
-        return None
-    found = estimator._model.trees()
-    if found is None:
-        return None
-    classes = len(estimator.classes_) if hasattr(estimator, "classes_") else None
-    leaf_rows = estimator.__dict__.get("_leaf_rows")
-    return sklearn_tree(found[0], estimator.n_features_in_, classes, estimator.n_outputs_, leaf_rows)
-
-
-def node_numbers(estimator):
-    """For each tree the node of each leaf, by the engine's number of the leaf."""
-    if "_leaf_nodes" not in estimator.__dict__:
-        found = estimator._model.trees()
-        # Trees with sets of categories have no form in scikit-learn: leaves keep the engine's numbers.
-        if found is None:
-            count = estimator._model.attributes().get("n_leaves_", 1 << 20)
-            trees = 1 if "DecisionTree" in estimator._name else dict(estimator._model.outputs())["Leaf"]
-            estimator._leaf_nodes = [np.arange(count)] * trees
-        else:
-            estimator._leaf_nodes = [tree["leaf"] for tree in found]
-    return estimator._leaf_nodes
-
-
-def _estimators(estimator):
-    """The trees of a forest or the members of an ensemble, as estimators."""
-    from . import _models
-
-    name = estimator._name
-    if "RandomForest" in name or "ExtraTrees" in name:
-        return _forest_trees(estimator)
-    found = estimator._model.members()
-    if found is None:
-        return None
-    if "Stacking" in name:
-        found = found[:-1]
-    bases = None
-    if "Bagging" not in name and "AdaBoost" not in name:
-        # Members of a model file come without names.
-        bases = [member[1] if isinstance(member, tuple) else member for member in estimator.estimators]
-    seeds = np.random.RandomState(estimator._fit_seed % 2**32).randint(np.iinfo(np.int32).max, size=len(found))
-    made = []
-    for i, (model, columns) in enumerate(found):
-        base = estimator.estimator_ if bases is None else bases[i]
-        params = base.get_params(deep=False) if getattr(base, "_name", None) == model.name else {}
-        if bases is None and "random_state" in params:
-            params["random_state"] = int(seeds[i])
-        member = getattr(_models, model.name)(**params)
-        made.append(_member(member, model, estimator, len(columns) or estimator.n_features_in_))
-    return made
-
-
-def _member(member, model, owner, width):
-    from ._base import FitLog
-
-    log = '{"passes": 1, "stop": "Exact", "objective": [], "certificate": null, "notes": ["inside another"]}'
-    member.n_features_in_ = width
-    if hasattr(owner, "classes_"):
-        # Votes and stacks hand their members the numbers of the classes.
-        encoded = "Voting" in owner._name or "Stacking" in owner._name or "Bagging" in owner._name
-        member.classes_ = np.arange(len(owner.classes_)) if encoded else owner.classes_
-    member._restore(model, FitLog(log), seed=0, rows=owner._fit_rows)
-    complete(member, None, None, None, None)
-    return member
-
-
-def _forest_trees(estimator):
-    found = estimator._model.trees()
-    if found is None:
-        return None
-    base = estimator.estimator
-    params = {name: getattr(estimator, name) for name in estimator.estimator_params if hasattr(estimator, name)}
-    classes = len(estimator.classes_) if hasattr(estimator, "classes_") else None
-    seeds = np.random.RandomState(estimator._fit_seed % 2**32).randint(np.iinfo(np.int32).max, size=len(found))
-    made = []
-    for nodes, seed in zip(found, seeds):
-        tree = type(base)(**{**params, "random_state": int(seed)})
-        tree.n_features_in_, tree.n_outputs_ = estimator.n_features_in_, estimator.n_outputs_
-        if classes is not None:
-            tree.classes_, tree.n_classes_ = np.arange(classes, dtype=float), classes
-        tree.max_features_ = estimator.n_features_in_
-        tree.tree_ = sklearn_tree(nodes, estimator.n_features_in_, classes, estimator.n_outputs_)
-        made.append(tree)
-    return made
-
-
-def _estimators_features(estimator):
-    members = estimator._model.members() if "Bagging" in estimator._name else None
-    if members is None:
-        return None
-    every = np.arange(estimator.n_features_in_)
-    return [np.array(columns, dtype=np.int64) if columns else every for _, columns in members]
-
-
-#: {attribute: what makes it from an estimator, or None if it has no such thing}
-LATER = {"tree_": _tree, "estimators_": _estimators, "estimators_features_": _estimators_features}
-
-
-# After a fit
+from ._later import member_of
 
 
 def complete(estimator, X, y, weights, rows):
-    """Sets the attributes that scikit-learn's class has beyond the engine's. Without rows where a model comes from a file."""
+    """Sets the attributes that scikit-learn's class has beyond the engine's; without rows for a model from a file."""
     if estimator._peer is None:
         return
     for cls in type(estimator).__mro__:
@@ -180,12 +43,23 @@ def _forest(self, X, y, weights, rows):
     if X is not None:
         share, n = self.max_samples, X.shape[0]
         self._n_samples = n
-        self._n_samples_bootstrap = n if share is None else share if isinstance(share, numbers.Integral) else max(int(n * share), 1)
-    seen = self.__dict__.get("oob_decision_function_", self.__dict__.get("oob_prediction_"))
-    if isinstance(seen, np.ndarray) and not np.isfinite(seen).all():
-        warnings.warn("Some inputs do not have OOB scores: there are too few trees for reliable estimates.", stacklevel=7)
+        self._n_samples_bootstrap = (
+            n if share is None else share if isinstance(share, numbers.Integral) else max(int(n * share), 1)
+        )
+    _warn_of_rows_never_left_out(self)
     if hasattr(self, "oob_prediction_") and self.n_outputs_ == 1:
         self.oob_prediction_ = self.oob_prediction_.reshape(-1)
+
+
+def _warn_of_rows_never_left_out(self):
+    seen = self.__dict__.get("oob_decision_function_", self.__dict__.get("oob_prediction_"))
+    if isinstance(seen, np.ndarray) and not np.isfinite(seen).all():
+        members = "trees" if "Bagging" not in self._name else "estimators"
+        warnings.warn(
+            f"Some inputs do not have OOB scores. This probably means too few {members} were used to compute any reliable "
+            "oob estimates.",
+            stacklevel=8,
+        )
 
 
 def _logistic(self, X, y, weights, rows):
@@ -199,7 +73,18 @@ def _glm(self, X, y, weights, rows):
 def _pca(self, X, y, weights, rows):
     self.n_samples_ = self._fit_rows
     if X is not None:
-        self._fit_svd_solver = self.svd_solver if self.svd_solver != "auto" else "full"
+        self._fit_svd_solver = self.svd_solver if self.svd_solver != "auto" else _their_solver(X, self.n_components)
+
+
+def _their_solver(X, n_components):
+    """What svd_solver="auto" stands for in scikit-learn."""
+    n, p = X.shape
+    if sp.issparse(X):
+        return "arpack"
+    if p <= 1_000 and n >= 10 * p:
+        return "covariance_eigh"
+    few = isinstance(n_components, numbers.Real) and 1 <= n_components < 0.8 * min(n, p)
+    return "randomized" if max(n, p) > 500 and few else "full"
 
 
 def _neighbours(self, X, y, weights, rows):
@@ -224,25 +109,28 @@ def _neighbours(self, X, y, weights, rows):
 
 
 def _k_means(self, X, y, weights, rows):
-    from ._base import _threads
+    from ._convert import _threads
 
     self._n_threads = _threads(None)
     self._n_features_out = self.cluster_centers_.shape[0]
     if X is None:
         return
     self._check_params_vs_input(X)  # which sets what is private, and warns
-    # The engine counts the pass that finds nothing to change.
-    if self.fit_log_.converged and self._name == "KMeans":
-        self.n_iter_ = max(1, self.n_iter_ - 1)
+    if self._name == "KMeans":
+        # The engine counts the pass that finds nothing to change.
+        self.n_iter_ = max(1, min(self.max_iter, self.n_iter_ - self.fit_log_.converged))
     if "labels_" in self.__dict__ and self._name == "KMeans" and len(np.unique(self.labels_)) < self.n_clusters:
         found = len(np.unique(self.labels_))
         warnings.warn(
-            f"Number of distinct clusters ({found}) found smaller than n_clusters ({self.n_clusters}). Possibly due to duplicate points in X.",
+            f"Number of distinct clusters ({found}) found smaller than n_clusters ({self.n_clusters}). Possibly due to "
+            "duplicate points in X.",
             ConvergenceWarning,
             stacklevel=7,
         )
     if self._name == "MiniBatchKMeans" and X is not None:
-        self.n_steps_ = max(1, self.n_iter_ * -(-X.shape[0] // self._batch_size))
+        # The engine counts minibatches.
+        self.n_steps_ = self.n_iter_
+        self.n_iter_ = min(self.max_iter, -(-self.n_steps_ * self._batch_size // X.shape[0]))
         weight = np.ones(X.shape[0]) if weights is None else weights
         labels = self.labels_ if hasattr(self, "labels_") else self._computed(rows, "Cluster")[:, 0].astype(np.int32)
         self._counts = np.bincount(labels, weights=weight, minlength=self._n_features_out)
@@ -296,7 +184,12 @@ def _quadratic(self, X, y, weights, rows):
     if covariance is None:
         return
     # Weights are the engine's alone.
-    if y is not None and weights is None and self.solver == "svd" and np.unique(y, return_counts=True)[1].min() <= X.shape[1]:
+    if (
+        y is not None
+        and weights is None
+        and self.solver == "svd"
+        and np.unique(y, return_counts=True)[1].min() <= X.shape[1]
+    ):
         raise NotImplementedError("a class of no more rows than columns")
     self.rotations_, self.scalings_ = [], []
     for matrix in covariance:
@@ -353,7 +246,9 @@ def _mixture(self, X, y, weights, rows):
                 setattr(self, f"{prior}_", getattr(self, prior))
         if self.degrees_of_freedom_prior is None:
             self.degrees_of_freedom_prior_ = int(self.degrees_of_freedom_prior_)
-        if self.weight_concentration_prior_type == "dirichlet_process" and isinstance(self.weight_concentration_, np.ndarray):
+        if self.weight_concentration_prior_type == "dirichlet_process" and isinstance(
+            self.weight_concentration_, np.ndarray
+        ):
             self.weight_concentration_ = tuple(self.weight_concentration_)
 
 
@@ -383,7 +278,9 @@ def _support(self, X, y, weights, rows):
     self._effective_probability = getattr(self, "probability", False) is True
     counts = self._found.get("n_support_", np.array([len(self.support_)]))
     several = hasattr(self, "classes_")
-    self._n_support = np.asarray(counts, dtype=np.int32) if several else np.array([len(self.support_)] * 2, dtype=np.int32)
+    self._n_support = (
+        np.asarray(counts, dtype=np.int32) if several else np.array([len(self.support_)] * 2, dtype=np.int32)
+    )
     self.support_ = self.support_.astype(np.int32)
     self._dual_coef_, self._intercept_ = self.dual_coef_, self.intercept_
     if several and len(self.classes_) == 2:
@@ -423,7 +320,9 @@ def _scaler(self, X, y, weights, rows):
         missing = np.isnan(X.data if sp.issparse(X) else X)
         if missing.any() or weights is not None:
             if sp.issparse(X):
-                seen = per_row.sum() - np.bincount(X.indices[missing], weights=np.repeat(per_row, np.diff(X.indptr))[missing], minlength=X.shape[1])
+                seen = per_row.sum() - np.bincount(
+                    X.indices[missing], weights=np.repeat(per_row, np.diff(X.indptr))[missing], minlength=X.shape[1]
+                )
             else:
                 seen = per_row @ ~missing
             self.n_samples_seen_ = seen[0] if np.ptp(seen) == 0 else seen
@@ -469,7 +368,9 @@ def _ordinal(self, X, y, weights, rows):
     if X is not None and not sp.issparse(X):
         # A missing value is a category of its own, the last one.
         self.categories_ = [
-            np.append(found, np.nan) if found.dtype.kind == "f" and np.isnan(X[:, j]).any() and not np.isnan(found[-1:]).any() else found
+            np.append(found, np.nan)
+            if found.dtype.kind == "f" and np.isnan(X[:, j]).any() and not np.isnan(found[-1:]).any()
+            else found
             for j, found in enumerate(self.categories_)
         ]
     self._missing_indices = {
@@ -503,7 +404,12 @@ def _boosting(self, X, y, weights, rows):
     """What scikit-learn's own predictors need; they are made from the engine's trees."""
     classes = hasattr(self, "classes_")
     k = len(self.classes_) if classes and len(self.classes_) > 2 else 1
-    self.n_trees_per_iteration_, self.is_categorical_, self._is_categorical_remapped, self._preprocessor = k, None, None, None
+    self.n_trees_per_iteration_, self.is_categorical_, self._is_categorical_remapped, self._preprocessor = (
+        k,
+        None,
+        None,
+        None,
+    )
     self._n_features = self.n_features_in_
     early = self.early_stopping
     self.do_early_stopping_ = self._fit_rows > 10_000 if early == "auto" else bool(early)
@@ -518,74 +424,6 @@ def _boosting(self, X, y, weights, rows):
 
         self._label_encoder = LabelEncoder()
         self._label_encoder.classes_ = self.classes_
-
-
-def _predictors(self):
-    """Boosted trees as scikit-learn's `TreePredictor`."""
-    if "HistGradientBoosting" not in self._name:
-        return None
-    found = self._model.trees()
-    if found is None:
-        return None
-    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE, X_BITSET_INNER_DTYPE
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-
-    made = []
-    for nodes in found:
-        left, right = nodes["left"], nodes["right"]
-        table = np.zeros(len(left), dtype=PREDICTOR_RECORD_DTYPE)
-        leaf = left < 0
-        table["is_leaf"] = leaf
-        table["value"], table["count"] = nodes["value"], np.round(nodes["weight"])
-        table["feature_idx"] = np.where(leaf, 0, nodes["feature"])
-        table["num_threshold"] = np.where(leaf, 0.0, nodes["threshold"])
-        table["missing_go_to_left"] = nodes["missing_left"]
-        table["left"], table["right"] = np.where(leaf, 0, left), np.where(leaf, 0, right)
-        for at in np.flatnonzero(~leaf):
-            table["depth"][left[at]] = table["depth"][right[at]] = table["depth"][at] + 1
-        bits = np.zeros((0, 8), dtype=X_BITSET_INNER_DTYPE)
-        made.append(TreePredictor(table, bits, bits))
-    k = self.n_trees_per_iteration_
-    return [made[i : i + k] for i in range(0, len(made), k)]
-
-
-def _baseline(self):
-    if "HistGradientBoosting" not in self._name:
-        return None
-    return np.asarray(self._model.baseline(), dtype=float).reshape(1, -1)
-
-
-def _bin_mapper(self):
-    if "HistGradientBoosting" not in self._name:
-        return None
-    from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
-
-    mapper = _BinMapper(n_bins=self.max_bins + 1)
-    mapper.is_categorical_ = np.zeros(self.n_features_in_, dtype=np.uint8)
-    mapper.bin_thresholds_ = [np.zeros(0)] * self.n_features_in_
-    return mapper
-
-
-def _fit_method(self):
-    """How scikit-learn's own searches go through the fitted rows, and the tree they use."""
-    if "_fit_X" not in self.__dict__:
-        return None
-    from ._models import NearestNeighbors
-
-    names = [name for name in ("n_neighbors", "algorithm", "leaf_size", "metric", "p", "metric_params", "n_jobs") if hasattr(self, name)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = NearestNeighbors._peer(**{name: getattr(self, name) for name in names}).fit(self._fit_X)
-    self._fit_method, self._tree = theirs._fit_method, theirs._tree
-    return self._fit_method
-
-
-def _tree_of_rows(self):
-    _fit_method(self)
-    return self.__dict__.get("_tree")
-
-
-LATER |= {"_fit_method": _fit_method, "_tree": _tree_of_rows, "_predictors": _predictors, "_baseline_prediction": _baseline, "_bin_mapper": _bin_mapper}
 
 
 def _ada_boost(self, X, y, weights, rows):
@@ -606,7 +444,11 @@ def _bagging(self, X, y, weights, rows):
     if hasattr(self, "classes_"):
         self.n_classes_ = len(self.classes_)
     if X is not None:
+        from sklearn.ensemble._bootstrap import _get_n_samples_bootstrap
+
         self._n_samples = X.shape[0]
+        self._max_samples = _get_n_samples_bootstrap(X.shape[0], self.max_samples, weights)
+    _warn_of_rows_never_left_out(self)
 
 
 def _member_names(self):
@@ -640,7 +482,7 @@ def _stacking(self, X, y, weights, rows):
     self.stack_method_ = ["predict_proba" if hasattr(self, "classes_") else "predict"] * len(self.estimators)
     self._n_feature_outs = [each] * len(self.estimators)
     inputs = each * len(self.estimators) + (self.n_features_in_ if self.passthrough else 0)
-    self.final_estimator_ = _member(getattr(_models, last.name)(), last, self, inputs)
+    self.final_estimator_ = member_of(getattr(_models, last.name)(), last, self, inputs)
     self.named_estimators_ = Bunch(**dict(zip(_member_names(self), self.estimators_)))
 
 
@@ -691,13 +533,19 @@ def _support_mask(self, X, y, weights, rows):
         return
     if self._name == "VarianceThreshold" and self.threshold == 0:
         # The spread is exactly 0 where rounding leaves the variance a little above.
-        spread = (X.max(axis=0) - X.min(axis=0)).toarray().ravel() if sp.issparse(X) else np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+        spread = (
+            (X.max(axis=0) - X.min(axis=0)).toarray().ravel()
+            if sp.issparse(X)
+            else np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+        )
         self.variances_ = np.nanmin([self.variances_, spread], axis=0)
     if self._name == "SelectKBest":
         from scipy import stats
 
         if self.k != "all" and self.k > X.shape[1]:
-            warnings.warn(f"k={self.k} is greater than n_features={X.shape[1]}. All the features will be returned.", stacklevel=7)
+            warnings.warn(
+                f"k={self.k} is greater than n_features={X.shape[1]}. All the features will be returned.", stacklevel=7
+            )
 
         name, n = getattr(self.score_func, "__name__", self.score_func), X.shape[0]
         k = len(np.unique(y))

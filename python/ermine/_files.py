@@ -1,7 +1,7 @@
 """Model files, which the command line reads and writes too.
 
-What Python saves takes its columns as numbers, and comes back as the estimator it was. What the command line saves prepares
-raw columns first (missing values, categories), and comes back as a `FittedModel`, which takes raw tables.
+What Python saves takes its columns as numbers, and comes back as the estimator it was. What the command line saves
+prepares raw columns first (missing values, categories), and comes back as a `FittedModel`, which takes raw tables.
 """
 
 import ast
@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.feature_selection._base import _get_feature_importances
 
 from . import _ermine
-from ._base import Estimator, FitLog
+from ._base import Estimator
+from ._log import FitLog
 
 
 def save(estimator, path):
@@ -58,7 +59,9 @@ def _selection(estimator):
     if name == "RFE":
         scores = estimator.ranking_
     else:
-        scores = _get_feature_importances(inside, estimator.importance_getter, transform_func="norm", norm_order=estimator.norm_order)
+        scores = _get_feature_importances(
+            inside, estimator.importance_getter, transform_func="norm", norm_order=estimator.norm_order
+        )
     return _ermine.Model.of_selection(name, estimator.get_support().tolist(), np.asarray(scores, dtype=float).tolist())
 
 
@@ -147,7 +150,8 @@ class FittedModel:
         self.fit_log_ = self.estimator.fit_log_
 
     def predict(self, X):
-        """Predict the target, the class or the cluster of raw rows (a data frame, or columns in the order of the schema)."""
+        """Predict the target, the class or the cluster of raw rows (a data frame, or columns in the order of the
+        schema)."""
         natural = self._saved.model().outputs()[0][0]
         found = self._output(X, natural)
         if natural == "Class":
@@ -174,7 +178,7 @@ class FittedModel:
         return self._saved.prepare(*self._raw(X))
 
     def _output(self, X, output):
-        from ._base import _threads
+        from ._convert import _threads
 
         return self._saved.predict(*self._raw(X), output, threads=_threads(None))
 

@@ -1,10 +1,11 @@
-"""What the engine has a form for: the rules by which a fit goes to it or to scikit-learn, and parameters as it takes them.
+"""What the engine has a form for: the rules by which a fit goes to it or to scikit-learn, and parameters as it takes
+them.
 
-A rule stands here where the forms of the parameters do not say it: combinations that scikit-learn refuses or warns of, and options whose traces its
-classes keep in a form of their own. Scikit-learn then does the work, or says in its own words why not.
+A rule stands here where the forms of the parameters do not say it: combinations that scikit-learn refuses or warns of,
+and options whose traces its classes keep in a form of their own. Scikit-learn then does the work, or says in its own
+words why not.
 """
 
-import inspect
 import math
 import numbers
 import warnings
@@ -28,12 +29,12 @@ def check_form(self, in_parts=False):
         if name in names:
             rule(self, in_parts)
     for option in TRACES.get(name, ()):
-        value, default = getattr(self, option), inspect.signature(self._peer.__init__).parameters[option].default
+        value, default = getattr(self, option), self._peer_params[option]
         if not _equal(value, default):
             raise Elsewhere(f"{option}={_shown(value)}")
 
 
-def check_rows(self, X, weights):
+def check_rows(self, X, y, weights):
     """Raises `Elsewhere` for rows that the engine has no form for, and for those that scikit-learn refuses."""
     if self._peer is None:
         return
@@ -41,7 +42,7 @@ def check_rows(self, X, weights):
         raise Elsewhere("sparse rows")
     for names, rule in ROW_RULES:
         if self._name in names:
-            rule(self, X, weights)
+            rule(self, X, y, weights)
 
 
 #: Options of the engine whose traces scikit-learn's class keeps in a form of its own.
@@ -114,9 +115,21 @@ def _nu(self, _):
 
 def _machines(self, _):
     if self.probability != "deprecated":
-        warnings.warn("the `probability` parameter is deprecated in scikit-learn: calibrate the classifier instead", FutureWarning, stacklevel=6)
+        warnings.warn(
+            "the `probability` parameter is deprecated in scikit-learn: calibrate the classifier instead",
+            FutureWarning,
+            stacklevel=6,
+        )
     if getattr(self, "break_ties", False) and self.decision_function_shape == "ovo":
         raise Elsewhere("break_ties without one score for each class")
+
+
+def _linear_machines(self, _):
+    primal = self.dual is False
+    if self._name == "LinearSVC" and (self.loss == "hinge" and primal or self.penalty == "l1" and self.dual is True):
+        raise Elsewhere(f"loss={self.loss!r}, penalty={self.penalty!r}, dual={self.dual}")
+    if self._name == "LinearSVR" and self.loss == "epsilon_insensitive" and primal:
+        raise Elsewhere("loss='epsilon_insensitive', dual=False")
 
 
 def _selectors(self, _):
@@ -144,13 +157,34 @@ def _heterogeneous(self, _):
         raise Elsewhere("random_state of a member")
     if self.verbose:
         raise Elsewhere("verbose, which tells how long each member took")
-    if self._name == "StackingClassifier" and not all(hasattr(member, "predict_proba") for member in _members(self.estimators)):
+    if self._name == "StackingClassifier" and not all(
+        hasattr(member, "predict_proba") for member in _members(self.estimators)
+    ):
         raise Elsewhere("a member without probabilities")
 
 
 def _principal(self, _):
+    if self.n_components == "mle" and self.svd_solver in ("arpack", "randomized"):
+        raise Elsewhere(f"n_components='mle' with svd_solver={self.svd_solver!r}")
     if self.svd_solver == "arpack" and self.n_components is None:
         raise Elsewhere("svd_solver='arpack' for all components")
+
+
+def _boosted(self, _):
+    constraints = self.interaction_cst
+    if constraints is not None and not isinstance(constraints, str):
+        if not all(isinstance(group, (tuple, list, set)) for group in constraints):
+            raise Elsewhere("interaction_cst is not a list of groups")
+
+
+def _minibatches(self, _):
+    if isinstance(self.init, str) and self.init == "random" and self.reassignment_ratio > 0:
+        raise Elsewhere("init='random', where centres of few rows are drawn again")
+
+
+def _mixtures(self, _):
+    if self.weights_init is not None and not np.allclose(np.sum(self.weights_init), 1):
+        raise Elsewhere("weights_init do not add up to 1")
 
 
 def _distances(self, _):
@@ -160,7 +194,8 @@ def _distances(self, _):
 
 _FORESTS = ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
 _NEIGHBOURS = (
-    "KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors", "RadiusNeighborsClassifier", "RadiusNeighborsRegressor",
+    "KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors", "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
 )  # fmt: skip
 
 PARAMETER_RULES = (
@@ -174,18 +209,22 @@ PARAMETER_RULES = (
     (("Lasso", "ElasticNet"), _nets),
     (("NuSVC",), _nu),
     (("SVC", "NuSVC"), _machines),
+    (("LinearSVC", "LinearSVR"), _linear_machines),
     (("RFE", "SelectFromModel"), _selectors),
     (("SplineTransformer",), _splines),
     ((*_FORESTS, "BaggingClassifier", "BaggingRegressor"), _draws),
     (("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), _heterogeneous),
     (("PCA",), _principal),
+    (("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), _boosted),
+    (("MiniBatchKMeans",), _minibatches),
+    (("GaussianMixture",), _mixtures),
     (_NEIGHBOURS, _distances),
 )
 
 # Rules about rows
 
 
-def _held_out(self, X, _):
+def _held_out(self, X, *_):
     if self.average and sp.issparse(X):
         raise Elsewhere("the average over sparse rows")
     held_out = math.ceil(self.validation_fraction * X.shape[0])
@@ -193,28 +232,52 @@ def _held_out(self, X, _):
         raise Elsewhere("too few rows to hold some out")
 
 
-def _truncated(self, X, _):
+def _held_out_of_network(self, X, y, _):
+    if not self.early_stopping:
+        return
+    # Classes are held out in their proportions where there are two of them.
+    least = np.unique(y, return_counts=True)[1].min() if self._name == "MLPClassifier" and y.ndim == 1 else 2
+    if math.ceil(self.validation_fraction * X.shape[0]) < 2 or least < 2:
+        raise Elsewhere("too few rows to hold some out")
+
+
+def _weighted_draws(self, X, y, weights):
+    if weights is not None and not self.bootstrap:
+        raise Elsewhere("weights without bootstrap, which scikit-learn warns of")
+
+
+def _no_zero_leaves(self, X, y, _):
+    if self.criterion == "poisson" and np.any(np.equal(y, 0)):
+        raise Elsewhere("criterion='poisson' with zeros in the target, where no leaf may be 0")
+
+
+def _undetermined(self, X, *_):
+    if self.alpha == 0 and not self.fit_intercept and X.shape[0] < X.shape[1]:
+        raise Elsewhere("of many solutions the one of least norm")
+
+
+def _truncated(self, X, *_):
     if self.algorithm == "arpack" and self.n_components >= min(X.shape):
         raise Elsewhere("algorithm='arpack' for all components")
 
 
-def _polynomials(self, X, _):
+def _polynomials(self, X, *_):
     degree = self.degree if isinstance(self.degree, numbers.Integral) else max(self.degree)
     if math.comb(X.shape[1] + int(degree), int(degree)) > 1 << 24:
         raise Elsewhere("more columns than fit into memory")
 
 
-def _density(self, X, weights):
+def _density(self, X, y, weights):
     if weights is not None and weights.min() <= 0:
         raise Elsewhere("weights of 0 or less")
 
 
-def _centred(self, X, _):
+def _centred(self, X, *_):
     if sp.issparse(X) and (self.with_mean if self._name == "StandardScaler" else self.with_centering):
         raise Elsewhere("the centre of sparse rows")
 
 
-def _empty(self, X, _):
+def _empty(self, X, *_):
     missing = np.isnan(X.data if sp.issparse(X) else X)
     if sp.issparse(X):
         empty = np.bincount(X.indices[missing], minlength=X.shape[1]) == X.shape[0]
@@ -224,32 +287,40 @@ def _empty(self, X, _):
         raise Elsewhere("a column without a value")
 
 
-def _intercept_of_sparse(self, X, _):
+def _intercept_of_sparse(self, X, *_):
     if sp.issparse(X) and self.fit_intercept and self.solver in ("svd", "cholesky", "sag", "saga"):
         raise Elsewhere(f"solver={self.solver!r} with the intercept of sparse rows")
 
 
-def _small_batches(self, X, weights):
+def _small_batches(self, X, y, weights):
     if self.n_components is None and self.batch_size == 1 and weights is None:
         raise Elsewhere("batches of one row")
 
 
-def _weighted_folds(self, X, weights):
+def _weighted_folds(self, X, y, weights):
     if weights is not None and self.cv is not None:
         raise Elsewhere("weights with cv, which scikit-learn does not score by")
 
 
-def _too_many_components(self, X, _):
+def _too_many_components(self, X, *_):
     if isinstance(self.n_components, numbers.Integral) and self.n_components > min(X.shape):
         raise Elsewhere("more components than rows or columns")
     if self.n_components == "mle" and X.shape[0] < X.shape[1]:
         raise Elsewhere("n_components='mle' with fewer rows than columns")
-    if self.svd_solver == "arpack" and isinstance(self.n_components, numbers.Integral) and self.n_components >= min(X.shape):
+    if (
+        self.svd_solver == "arpack"
+        and isinstance(self.n_components, numbers.Integral)
+        and self.n_components >= min(X.shape)
+    ):
         raise Elsewhere("svd_solver='arpack' for all components")
 
 
 ROW_RULES = (
     (("SGDClassifier", "SGDRegressor"), _held_out),
+    (("MLPClassifier", "MLPRegressor"), _held_out_of_network),
+    (("BaggingClassifier", "BaggingRegressor"), _weighted_draws),
+    (("DecisionTreeRegressor", "RandomForestRegressor", "ExtraTreesRegressor"), _no_zero_leaves),
+    (("GammaRegressor", "PoissonRegressor", "TweedieRegressor"), _undetermined),
     (("TruncatedSVD",), _truncated),
     (("PolynomialFeatures",), _polynomials),
     (("DBSCAN",), _density),
@@ -275,9 +346,20 @@ def _items(forms):
 
 #: Transformers that make sparse rows of sparse rows, where the engine makes dense ones.
 _SPARSE_OUT = (
-    "Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "SimpleImputer", "StandardScaler",
-    "VarianceThreshold",
+    "Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "SimpleImputer",
+    "StandardScaler", "VarianceThreshold",
 )  # fmt: skip
+
+#: Transformers that write over their rows with `copy=False`, and that have answers in half precision for such rows.
+_IN_PLACE = (
+    "Binarizer",
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "Normalizer",
+    "PowerTransformer",
+    "RobustScaler",
+    "StandardScaler",
+)
 
 #: Defaults of scikit-learn's parameters that are about to change or to go.
 _NOTHING = ("deprecated", "warn")

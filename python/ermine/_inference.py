@@ -10,8 +10,8 @@ def summary(model, X, y, sample_weight=None, *, level=0.95):
 
     Parameters
     ----------
-    model : LinearRegression, LogisticRegression of two classes with C=inf, or a generalised linear model without a penalty
-    X, y, sample_weight
+    model : LinearRegression, LogisticRegression of two classes with C=inf, or a generalised linear model without a
+    penalty X, y, sample_weight
         The rows of the fit.
     level : float
         Confidence level of the intervals.
@@ -33,7 +33,7 @@ def summary(model, X, y, sample_weight=None, *, level=0.95):
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from ._base import _rows
+    from ._convert import _rows
 
     check_is_fitted(model)
     X, y = model._checked(X, y, False)
@@ -55,14 +55,15 @@ class Summary:
     coef, std_error, statistic, p_value : ndarray
         One value for each term, NaN for an aliased one; the statistic is t, or z where the dispersion is known.
     aliased : dict
-        Columns that depend on others, each with the factors of the columns that it is made of (and a constant). The other terms are those of the
-        model without them.
+        Columns that depend on others, each with the factors of the columns that it is made of (and a constant). The
+        other terms are those of the model without them.
     interval : ndarray of shape (terms, 2)
         Confidence intervals at `level`.
     covariance : ndarray of shape (terms, terms)
 
-    And, for least squares: `variance` (unbiased), `variance_ml`, `r2`, `adjusted_r2`, `f`, `f_p_value`, `log_likelihood`, `aic`, `bic`; for
-    generalised linear models: `dispersion`, `deviance`, `null_deviance`, `pearson`, `log_likelihood`, `aic`, `bic`.
+    And, for least squares: `variance` (unbiased), `variance_ml`, `r2`, `adjusted_r2`, `f`, `f_p_value`,
+    `log_likelihood`, `aic`, `bic`; for generalised linear models: `dispersion`, `deviance`, `null_deviance`, `pearson`,
+    `log_likelihood`, `aic`, `bic`.
     """
 
     def __init__(self, found, table, names):
@@ -71,7 +72,8 @@ class Summary:
         self._columns = [term["column"] for term in terms]
         self.names = ["(Intercept)" if column is None else names[column] for column in self._columns]
         self.coef, self.std_error, self.statistic, self.p_value = (
-            np.array([term[key] for term in terms], dtype=float) for key in ("estimate", "std_error", "statistic", "p_value")
+            np.array([term[key] for term in terms], dtype=float)
+            for key in ("estimate", "std_error", "statistic", "p_value")
         )
         self.interval = np.array([[term["low"], term["high"]] for term in terms], dtype=float)
         self.aliased = {
@@ -83,7 +85,8 @@ class Summary:
             setattr(self, name, value)
 
     def predict(self, X):
-        """Predictions of least squares with their intervals: columns fit, confidence low and high, prediction low and high."""
+        """Predictions of least squares with their intervals: columns fit, confidence low and high, prediction low and
+        high."""
         from scipy.stats import t
 
         if not hasattr(self, "variance"):

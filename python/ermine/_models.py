@@ -19,7 +19,7 @@ import sklearn.preprocessing
 import sklearn.svm
 import sklearn.tree
 
-from . import _base
+from . import _base, _outputs, _tasks
 
 __all__ = [
     "LinearRegression",
@@ -149,7 +149,7 @@ RE_EXPORTED = (
 )
 
 
-class LinearRegression(_base.Regressor, sklearn.linear_model.LinearRegression):
+class LinearRegression(_tasks.Regressor, sklearn.linear_model.LinearRegression):
     """Ordinary least squares by the cheapest safe method: normal equations if they are well conditioned, an orthogonal factorisation if they are not, the minimum-norm solution if columns are redundant.
 
     Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2``
@@ -214,7 +214,7 @@ class LinearRegression(_base.Regressor, sklearn.linear_model.LinearRegression):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class Ridge(_base.Regressor, sklearn.linear_model.Ridge):
+class Ridge(_tasks.Regressor, sklearn.linear_model.Ridge):
     """Least squares with an L2 penalty, which keeps coefficients small and stable when columns are correlated.
 
     Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2``
@@ -289,7 +289,7 @@ class Ridge(_base.Regressor, sklearn.linear_model.Ridge):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class RidgeCV(_base.Regressor, sklearn.linear_model.RidgeCV):
+class RidgeCV(_tasks.Regressor, sklearn.linear_model.RidgeCV):
     """Ridge regression with the strength chosen by cross-validation; leave-one-out, the default, has a closed form.
 
     Objective: ``min_{w,b} sum_i (y_i - w.x_i - b)^2 + alpha ||w||^2, alpha by the error on held-out rows``
@@ -363,7 +363,7 @@ class RidgeCV(_base.Regressor, sklearn.linear_model.RidgeCV):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class BayesianRidge(_base.Deviations, _base.Regressor, sklearn.linear_model.BayesianRidge):
+class BayesianRidge(_outputs.Deviations, _tasks.Regressor, sklearn.linear_model.BayesianRidge):
     """Ridge regression whose penalty and noise level maximise the marginal likelihood; predicts with a standard deviation.
 
     Objective: ``max_{alpha,lambda} p(y | X, alpha, lambda), then w = argmin alpha ||y - Xw - b||^2 + lambda
@@ -465,7 +465,7 @@ class BayesianRidge(_base.Deviations, _base.Regressor, sklearn.linear_model.Baye
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class HuberRegressor(_base.Regressor, sklearn.linear_model.HuberRegressor):
+class HuberRegressor(_tasks.Regressor, sklearn.linear_model.HuberRegressor):
     """Linear regression that is robust to outliers in the target: large residuals count linearly instead of squared.
 
     Objective: ``min_{w,b,s} sum_i s + H((y_i - w.x_i - b) / s) s + alpha ||w||^2``
@@ -543,7 +543,7 @@ class HuberRegressor(_base.Regressor, sklearn.linear_model.HuberRegressor):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class Lasso(_base.Regressor, sklearn.linear_model.Lasso):
+class Lasso(_tasks.Regressor, sklearn.linear_model.Lasso):
     """Least squares with an L1 penalty, which selects columns by setting coefficients to zero.
 
     Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1``
@@ -628,7 +628,7 @@ class Lasso(_base.Regressor, sklearn.linear_model.Lasso):
         return self._fit_either(X, y, sample_weight=sample_weight, check_input=check_input)
 
 
-class ElasticNet(_base.Regressor, sklearn.linear_model.ElasticNet):
+class ElasticNet(_tasks.Regressor, sklearn.linear_model.ElasticNet):
     """Least squares with a mix of L1 penalty, which selects columns, and L2 penalty, which stabilises them.
 
     Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2``
@@ -717,7 +717,7 @@ class ElasticNet(_base.Regressor, sklearn.linear_model.ElasticNet):
         return self._fit_either(X, y, sample_weight=sample_weight, check_input=check_input)
 
 
-class LassoCV(_base.Regressor, sklearn.linear_model.LassoCV):
+class LassoCV(_tasks.Regressor, sklearn.linear_model.LassoCV):
     """Lasso with regularisation strength chosen by cross-validation along the regularisation path.
 
     Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1, alpha by cross-validation``
@@ -812,7 +812,7 @@ class LassoCV(_base.Regressor, sklearn.linear_model.LassoCV):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class ElasticNetCV(_base.Regressor, sklearn.linear_model.ElasticNetCV):
+class ElasticNetCV(_tasks.Regressor, sklearn.linear_model.ElasticNetCV):
     """Elastic net with regularisation strength and L1 ratio chosen by cross-validation.
 
     Objective: ``min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2, alpha and r
@@ -912,7 +912,7 @@ class ElasticNetCV(_base.Regressor, sklearn.linear_model.ElasticNetCV):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class LogisticRegression(_base.Logistic, _base.Classifier, sklearn.linear_model.LogisticRegression):
+class LogisticRegression(_outputs.Logistic, _tasks.Classifier, sklearn.linear_model.LogisticRegression):
     """Linear classification with probabilities, fitted by maximum likelihood with an L2, L1 or mixed penalty.
 
     Objective: ``min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1, s = W x + b``
@@ -1007,7 +1007,7 @@ class LogisticRegression(_base.Logistic, _base.Classifier, sklearn.linear_model.
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class LogisticRegressionCV(_base.Logistic, _base.Classifier, sklearn.linear_model.LogisticRegressionCV):
+class LogisticRegressionCV(_outputs.Logistic, _tasks.Classifier, sklearn.linear_model.LogisticRegressionCV):
     """Logistic regression with the penalty chosen by cross-validated accuracy.
 
     Objective: ``min_{W,b} C sum_i log sum_k exp(s_ik - s_iy) + (1 - r)/2 ||W||^2 + r ||W||_1, C and r by cross-
@@ -1113,7 +1113,7 @@ class LogisticRegressionCV(_base.Logistic, _base.Classifier, sklearn.linear_mode
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class PoissonRegressor(_base.Regressor, sklearn.linear_model.PoissonRegressor):
+class PoissonRegressor(_tasks.Regressor, sklearn.linear_model.PoissonRegressor):
     """Poisson regression for counts and rates: log link, maximum likelihood with an L2 penalty.
 
     Objective: ``min_{w,b} mean_i exp(s_i) - y_i s_i + alpha/2 ||w||^2, s = w.x + b``
@@ -1190,7 +1190,7 @@ class PoissonRegressor(_base.Regressor, sklearn.linear_model.PoissonRegressor):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class GammaRegressor(_base.Regressor, sklearn.linear_model.GammaRegressor):
+class GammaRegressor(_tasks.Regressor, sklearn.linear_model.GammaRegressor):
     """Gamma regression for positive amounts whose spread grows with their mean (costs, durations): log link, L2 penalty.
 
     Objective: ``min_{w,b} mean_i s_i + y_i exp(-s_i) + alpha/2 ||w||^2, s = w.x + b``
@@ -1267,7 +1267,7 @@ class GammaRegressor(_base.Regressor, sklearn.linear_model.GammaRegressor):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class TweedieRegressor(_base.Regressor, sklearn.linear_model.TweedieRegressor):
+class TweedieRegressor(_tasks.Regressor, sklearn.linear_model.TweedieRegressor):
     """Regression for amounts whose variance is a power of their mean; powers between 1 and 2 allow exact zeros.
 
     Objective: ``min_{w,b} mean_i deviance_p(y_i, mean_i) / 2 + alpha/2 ||w||^2, link(mean) = w.x + b``
@@ -1352,7 +1352,7 @@ class TweedieRegressor(_base.Regressor, sklearn.linear_model.TweedieRegressor):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class GeneralizedLinearRegressor(_base.Regressor, sklearn.base.RegressorMixin, sklearn.base.BaseEstimator):
+class GeneralizedLinearRegressor(_tasks.Regressor, sklearn.base.RegressorMixin, sklearn.base.BaseEstimator):
     """Generalised linear model with a choice of family and link, offset or exposure, and L2, L1 or mixed penalty.
 
     Objective: ``min_{w,b} mean_i deviance(y_i, mean_i) / 2 + alpha ((1 - r)/2 ||w||^2 + r ||w||_1), link(mean) =
@@ -1444,7 +1444,7 @@ class GeneralizedLinearRegressor(_base.Regressor, sklearn.base.RegressorMixin, s
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class SGDRegressor(_base.Regressor, sklearn.linear_model.SGDRegressor):
+class SGDRegressor(_tasks.Regressor, sklearn.linear_model.SGDRegressor):
     """Linear regression by stochastic gradient descent, for many rows or rows that arrive in parts.
 
     Objective: ``min_{w,b} mean_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2 ||w||^2 + r ||w||_1)``
@@ -1584,7 +1584,7 @@ class SGDRegressor(_base.Regressor, sklearn.linear_model.SGDRegressor):
         return self._resume(X, y, sample_weight=sample_weight)
 
 
-class SGDClassifier(_base.Classifier, sklearn.linear_model.SGDClassifier):
+class SGDClassifier(_tasks.Classifier, sklearn.linear_model.SGDClassifier):
     """Linear classification by stochastic gradient descent, for many rows or rows that arrive in parts.
 
     Objective: ``min_{w,b} mean_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2 ||w||^2 + r ||w||_1), one class against
@@ -1732,7 +1732,7 @@ class SGDClassifier(_base.Classifier, sklearn.linear_model.SGDClassifier):
         return self._resume(X, y, classes=classes, sample_weight=sample_weight)
 
 
-class Perceptron(_base.Classifier, sklearn.linear_model.Perceptron):
+class Perceptron(_tasks.Classifier, sklearn.linear_model.Perceptron):
     """Linear classification that learns from mistakes only: adds every misclassified row to the weights.
 
     Objective: ``min_{w,b} sum_i max(0, -y_i (w.x_i + b)), by unit steps``
@@ -1853,7 +1853,7 @@ class Perceptron(_base.Classifier, sklearn.linear_model.Perceptron):
         return self._resume(X, y, classes=classes, sample_weight=sample_weight)
 
 
-class GaussianNB(_base.Classifier, sklearn.naive_bayes.GaussianNB):
+class GaussianNB(_tasks.Classifier, sklearn.naive_bayes.GaussianNB):
     """Naive Bayes for real-valued columns: each column is normally distributed within each class.
 
     Objective: ``max_c ln p(c) + sum_j ln N(x_j; mean_cj, var_cj)``
@@ -1919,7 +1919,7 @@ class GaussianNB(_base.Classifier, sklearn.naive_bayes.GaussianNB):
         return self._resume(X, y, classes=classes, sample_weight=sample_weight)
 
 
-class MultinomialNB(_base.Classifier, sklearn.naive_bayes.MultinomialNB):
+class MultinomialNB(_tasks.Classifier, sklearn.naive_bayes.MultinomialNB):
     """Naive Bayes for counts, such as word counts of documents.
 
     Objective: ``max_c ln p(c) + sum_j x_j ln p_cj, p_cj = (n_cj + alpha) / sum_j (n_cj + alpha)``
@@ -1990,7 +1990,7 @@ class MultinomialNB(_base.Classifier, sklearn.naive_bayes.MultinomialNB):
         return self._resume(X, y, classes=classes, sample_weight=sample_weight)
 
 
-class BernoulliNB(_base.Classifier, sklearn.naive_bayes.BernoulliNB):
+class BernoulliNB(_tasks.Classifier, sklearn.naive_bayes.BernoulliNB):
     """Naive Bayes for binary columns: each column is an independent Bernoulli variable within each class.
 
     Objective: ``max_c ln p(c) + sum_j x_j ln p_cj + (1 - x_j) ln(1 - p_cj), p_cj = (n_cj + alpha) / (n_c + 2
@@ -2066,7 +2066,7 @@ class BernoulliNB(_base.Classifier, sklearn.naive_bayes.BernoulliNB):
         return self._resume(X, y, classes=classes, sample_weight=sample_weight)
 
 
-class ComplementNB(_base.Classifier, sklearn.naive_bayes.ComplementNB):
+class ComplementNB(_tasks.Classifier, sklearn.naive_bayes.ComplementNB):
     """Naive Bayes for counts that estimates each class from the rows of all others; suits imbalanced classes.
 
     Objective: ``max_c -sum_j x_j ln q_cj, q_cj the smoothed share of j outside class c``
@@ -2142,7 +2142,7 @@ class ComplementNB(_base.Classifier, sklearn.naive_bayes.ComplementNB):
         return self._resume(X, y, classes=classes, sample_weight=sample_weight)
 
 
-class CategoricalNB(_base.Classifier, sklearn.naive_bayes.CategoricalNB):
+class CategoricalNB(_tasks.Classifier, sklearn.naive_bayes.CategoricalNB):
     """Naive Bayes for categorical columns, given as integer codes.
 
     Objective: ``max_c ln p(c) + sum_j ln p(x_j | c), p(t | c) = (n_cjt + alpha) / (n_c + alpha levels_j)``
@@ -2217,7 +2217,7 @@ class CategoricalNB(_base.Classifier, sklearn.naive_bayes.CategoricalNB):
         return self._resume(X, y, classes=classes, sample_weight=sample_weight)
 
 
-class LinearDiscriminantAnalysis(_base.Transforms, _base.Classifier, sklearn.discriminant_analysis.LinearDiscriminantAnalysis):
+class LinearDiscriminantAnalysis(_outputs.Transforms, _tasks.Classifier, sklearn.discriminant_analysis.LinearDiscriminantAnalysis):
     """Classifies by normal densities with one common covariance, so boundaries are linear; also projects onto the directions that separate the classes best.
 
     Objective: ``max_c ln p(c) + x' S^-1 m_c - m_c' S^-1 m_c / 2``
@@ -2301,7 +2301,7 @@ class LinearDiscriminantAnalysis(_base.Transforms, _base.Classifier, sklearn.dis
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class QuadraticDiscriminantAnalysis(_base.Classifier, sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis):
+class QuadraticDiscriminantAnalysis(_tasks.Classifier, sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis):
     """Classifies by normal densities with a covariance for each class, so boundaries are quadratic.
 
     Objective: ``max_c ln p(c) - ln det S_c / 2 - (x - m_c)' S_c^-1 (x - m_c) / 2``
@@ -2379,7 +2379,7 @@ class QuadraticDiscriminantAnalysis(_base.Classifier, sklearn.discriminant_analy
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class PCA(_base.Transforms, _base.Transformer, sklearn.decomposition.PCA):
+class PCA(_outputs.Transforms, _tasks.Transformer, sklearn.decomposition.PCA):
     """Principal component analysis: projects onto the directions of largest variance.
 
     Objective: ``min_V sum_i ||x_i - m - V V' (x_i - m)||^2, V'V = I``
@@ -2460,7 +2460,7 @@ class PCA(_base.Transforms, _base.Transformer, sklearn.decomposition.PCA):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class TruncatedSVD(_base.Transforms, _base.Transformer, sklearn.decomposition.TruncatedSVD):
+class TruncatedSVD(_outputs.Transforms, _tasks.Transformer, sklearn.decomposition.TruncatedSVD):
     """Projects onto the leading singular vectors without centring; suits sparse rows such as word counts.
 
     Objective: ``min_V sum_i ||x_i - V V' x_i||^2, V'V = I``
@@ -2534,7 +2534,7 @@ class TruncatedSVD(_base.Transforms, _base.Transformer, sklearn.decomposition.Tr
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class IncrementalPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.IncrementalPCA):
+class IncrementalPCA(_outputs.Transforms, _tasks.Transformer, sklearn.decomposition.IncrementalPCA):
     """Principal component analysis of rows that arrive in parts.
 
     Objective: ``min_V sum_i ||x_i - m - V V' (x_i - m)||^2, V'V = I``
@@ -2609,7 +2609,7 @@ class IncrementalPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.
         return self._resume(X, y, check_input=check_input)
 
 
-class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.cluster.KMeans):
+class KMeans(_outputs.Inertia, _outputs.Transforms, _tasks.Clusterer, sklearn.cluster.KMeans):
     """Groups rows around k centres.
 
     Pass an array as `init` to start from your own centres.
@@ -2694,7 +2694,7 @@ class KMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.cluster.K
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class MiniBatchKMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.cluster.MiniBatchKMeans):
+class MiniBatchKMeans(_outputs.Inertia, _outputs.Transforms, _tasks.Clusterer, sklearn.cluster.MiniBatchKMeans):
     """k-means on small random batches of rows.
 
     Pass an array as `init` to start from your own centres.
@@ -2798,7 +2798,7 @@ class MiniBatchKMeans(_base.Inertia, _base.Transforms, _base.Clusterer, sklearn.
         return self._go_on_in_peer(X, y, sample_weight=sample_weight)
 
 
-class GaussianMixture(_base.Density, sklearn.mixture.GaussianMixture):
+class GaussianMixture(_tasks.Density, sklearn.mixture.GaussianMixture):
     """Mixture of Gaussians fitted by expectation-maximisation: soft clusters and a density estimate.
 
     Objective: ``max sum_i ln sum_k pi_k N(x_i; m_k, S_k)``
@@ -2906,7 +2906,7 @@ class GaussianMixture(_base.Density, sklearn.mixture.GaussianMixture):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class BayesianGaussianMixture(_base.Density, sklearn.mixture.BayesianGaussianMixture):
+class BayesianGaussianMixture(_tasks.Density, sklearn.mixture.BayesianGaussianMixture):
     """Mixture of Gaussians with priors, fitted by variational inference; components that are not needed get almost no weight.
 
     Objective: ``max_q E_q[ln p(x, z, pi, m, L)] - E_q[ln q(z) q(pi) q(m, L)]``
@@ -3034,7 +3034,7 @@ class BayesianGaussianMixture(_base.Density, sklearn.mixture.BayesianGaussianMix
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class CountMixture(_base.Density, sklearn.base.DensityMixin, sklearn.base.BaseEstimator):
+class CountMixture(_tasks.Density, sklearn.base.DensityMixin, sklearn.base.BaseEstimator):
     """Mixture model for binary columns, or for counts such as word counts: soft clusters and a density estimate.
 
     Objective: ``max sum_i ln sum_k pi_k prod_j theta_kj^x_ij (1 - theta_kj)^(1 - x_ij)``
@@ -3109,7 +3109,7 @@ class CountMixture(_base.Density, sklearn.base.DensityMixin, sklearn.base.BaseEs
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class DBSCAN(_base.Clusterer, sklearn.cluster.DBSCAN):
+class DBSCAN(_tasks.Clusterer, sklearn.cluster.DBSCAN):
     """Density-based clustering: finds dense groups of any shape and marks isolated rows as noise.
 
     Objective: ``connected parts of the core rows, |N_eps(x)| >= min_samples``
@@ -3184,7 +3184,7 @@ class DBSCAN(_base.Clusterer, sklearn.cluster.DBSCAN):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class AgglomerativeClustering(_base.Clusterer, sklearn.cluster.AgglomerativeClustering):
+class AgglomerativeClustering(_tasks.Clusterer, sklearn.cluster.AgglomerativeClustering):
     """Hierarchical clustering: merges the closest clusters, starting from single rows, and keeps the tree of merges.
 
     Objective: ``merge argmin_{A,B} d(A, B) until n_clusters are left``
@@ -3261,7 +3261,7 @@ class AgglomerativeClustering(_base.Clusterer, sklearn.cluster.AgglomerativeClus
         return self._fit_either(X, y)
 
 
-class SVC(_base.Classifier, sklearn.svm.SVC):
+class SVC(_tasks.Classifier, sklearn.svm.SVC):
     """Support vector classification: the widest margin in the feature space of a kernel.
 
     Objective: ``min_{w,b} ||w||^2 / 2 + C sum_i max(0, 1 - y_i (w.phi(x_i) + b))``
@@ -3374,7 +3374,7 @@ class SVC(_base.Classifier, sklearn.svm.SVC):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class NuSVC(_base.Classifier, sklearn.svm.NuSVC):
+class NuSVC(_tasks.Classifier, sklearn.svm.NuSVC):
     """Support vector classification with a parameter `nu` that bounds the fraction of margin errors.
 
     Objective: ``min_{w,b,rho} ||w||^2 / 2 - nu rho + sum_i max(0, rho - y_i (w.phi(x_i) + b)) / n``
@@ -3487,7 +3487,7 @@ class NuSVC(_base.Classifier, sklearn.svm.NuSVC):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class SVR(_base.Regressor, sklearn.svm.SVR):
+class SVR(_tasks.Regressor, sklearn.svm.SVR):
     """Support vector regression: errors below epsilon cost nothing, in the feature space of a kernel.
 
     Objective: ``min_{w,b} ||w||^2 / 2 + C sum_i max(0, |y_i - w.phi(x_i) - b| - epsilon)``
@@ -3583,7 +3583,7 @@ class SVR(_base.Regressor, sklearn.svm.SVR):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class NuSVR(_base.Regressor, sklearn.svm.NuSVR):
+class NuSVR(_tasks.Regressor, sklearn.svm.NuSVR):
     """Support vector regression with a parameter `nu` that bounds the fraction of rows outside the tube.
 
     Objective: ``min_{w,b,eps} ||w||^2 / 2 + C (nu n eps + sum_i max(0, |y_i - w.phi(x_i) - b| - eps))``
@@ -3679,7 +3679,7 @@ class NuSVR(_base.Regressor, sklearn.svm.NuSVR):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class OneClassSVM(_base.OutlierDetector, sklearn.svm.OneClassSVM):
+class OneClassSVM(_tasks.OutlierDetector, sklearn.svm.OneClassSVM):
     """Outlier detection: separates rows that resemble the training data from those that do not.
 
     Objective: ``min_{w,rho} ||w||^2 / 2 - rho + sum_i max(0, rho - w.phi(x_i)) / (nu n)``
@@ -3771,7 +3771,7 @@ class OneClassSVM(_base.OutlierDetector, sklearn.svm.OneClassSVM):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class LinearSVC(_base.Classifier, sklearn.svm.LinearSVC):
+class LinearSVC(_tasks.Classifier, sklearn.svm.LinearSVC):
     """Linear support vector classification.
 
     Fast for many rows or many sparse columns.
@@ -3873,7 +3873,7 @@ class LinearSVC(_base.Classifier, sklearn.svm.LinearSVC):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class LinearSVR(_base.Regressor, sklearn.svm.LinearSVR):
+class LinearSVR(_tasks.Regressor, sklearn.svm.LinearSVR):
     """Linear support vector regression: errors below epsilon cost nothing.
 
     Objective: ``min_w ||w||^2 / 2 + C sum_i max(0, |y_i - w.x_i - b| - epsilon)``
@@ -3963,7 +3963,7 @@ class LinearSVR(_base.Regressor, sklearn.svm.LinearSVR):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class KernelRidge(_base.Regressor, sklearn.kernel_ridge.KernelRidge):
+class KernelRidge(_tasks.Regressor, sklearn.kernel_ridge.KernelRidge):
     """Ridge regression in the feature space of a kernel.
 
     Objective: ``min_f sum_i (y_i - f(x_i))^2 + alpha ||f||^2``
@@ -4044,7 +4044,7 @@ class KernelRidge(_base.Regressor, sklearn.kernel_ridge.KernelRidge):
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class KernelPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.KernelPCA):
+class KernelPCA(_outputs.Transforms, _tasks.Transformer, sklearn.decomposition.KernelPCA):
     """Principal component analysis in the feature space of a kernel.
 
     Objective: ``max_V tr(V' K_c V) with V'V = I``
@@ -4142,7 +4142,7 @@ class KernelPCA(_base.Transforms, _base.Transformer, sklearn.decomposition.Kerne
         return self._fit_either(X, y)
 
 
-class Nystroem(_base.Transforms, _base.Transformer, sklearn.kernel_approximation.Nystroem):
+class Nystroem(_outputs.Transforms, _tasks.Transformer, sklearn.kernel_approximation.Nystroem):
     """Approximates a kernel by explicit features, computed from a sample of rows.
 
     Objective: ``phi(x) = K_mm^(-1/2) k_m(x), so that phi(x).phi(z) is near k(x, z)``
@@ -4220,7 +4220,7 @@ class Nystroem(_base.Transforms, _base.Transformer, sklearn.kernel_approximation
         return self._fit_either(X, y)
 
 
-class RBFSampler(_base.Transforms, _base.Transformer, sklearn.kernel_approximation.RBFSampler):
+class RBFSampler(_outputs.Transforms, _tasks.Transformer, sklearn.kernel_approximation.RBFSampler):
     """Approximates the Gaussian kernel by random Fourier features.
 
     Objective: ``phi(x) = sqrt(2/m) cos(W'x + b), so that phi(x).phi(z) is near exp(-gamma ||x - z||^2)``
@@ -4281,7 +4281,7 @@ class RBFSampler(_base.Transforms, _base.Transformer, sklearn.kernel_approximati
         return self._fit_either(X, y)
 
 
-class KNeighborsClassifier(_base.Neighbours, _base.Classifier, sklearn.neighbors.KNeighborsClassifier):
+class KNeighborsClassifier(_outputs.Neighbours, _tasks.Classifier, sklearn.neighbors.KNeighborsClassifier):
     """Classifies by a vote of the nearest neighbours.
 
     Objective: ``argmax_c sum_{i among the k nearest of x} [y_i = c]``
@@ -4358,7 +4358,7 @@ class KNeighborsClassifier(_base.Neighbours, _base.Classifier, sklearn.neighbors
         return self._fit_either(X, y)
 
 
-class KNeighborsRegressor(_base.Neighbours, _base.Regressor, sklearn.neighbors.KNeighborsRegressor):
+class KNeighborsRegressor(_outputs.Neighbours, _tasks.Regressor, sklearn.neighbors.KNeighborsRegressor):
     """Predicts the mean target of the nearest neighbours.
 
     Objective: ``mean of y_i among the k nearest of x``
@@ -4434,7 +4434,7 @@ class KNeighborsRegressor(_base.Neighbours, _base.Regressor, sklearn.neighbors.K
         return self._fit_either(X, y)
 
 
-class NearestNeighbors(_base.Neighbours, _base.Transformer, sklearn.neighbors.NearestNeighbors):
+class NearestNeighbors(_outputs.Neighbours, _tasks.Transformer, sklearn.neighbors.NearestNeighbors):
     """Finds the nearest neighbours and their distances.
 
     Objective: ``the k rows z with the smallest d(x, z)``
@@ -4509,7 +4509,7 @@ class NearestNeighbors(_base.Neighbours, _base.Transformer, sklearn.neighbors.Ne
         return self._fit_either(X, y)
 
 
-class RadiusNeighborsClassifier(_base.Classifier, sklearn.neighbors.RadiusNeighborsClassifier):
+class RadiusNeighborsClassifier(_tasks.Classifier, sklearn.neighbors.RadiusNeighborsClassifier):
     """Classifies by a vote of all rows within a radius.
 
     Objective: ``argmax_c sum_{i: d(x, x_i) <= radius} [y_i = c]``
@@ -4590,7 +4590,7 @@ class RadiusNeighborsClassifier(_base.Classifier, sklearn.neighbors.RadiusNeighb
         return self._fit_either(X, y)
 
 
-class RadiusNeighborsRegressor(_base.Regressor, sklearn.neighbors.RadiusNeighborsRegressor):
+class RadiusNeighborsRegressor(_tasks.Regressor, sklearn.neighbors.RadiusNeighborsRegressor):
     """Predicts the mean target of all rows within a radius.
 
     Objective: ``mean of y_i over d(x, x_i) <= radius``
@@ -4666,7 +4666,7 @@ class RadiusNeighborsRegressor(_base.Regressor, sklearn.neighbors.RadiusNeighbor
         return self._fit_either(X, y)
 
 
-class MLPClassifier(_base.Classifier, sklearn.neural_network.MLPClassifier):
+class MLPClassifier(_tasks.Classifier, sklearn.neural_network.MLPClassifier):
     """A network of layers for classes, trained by backpropagation on minibatches.
 
     ``` use ermine::{Ctx, Data, Estimator, Model, Output, X, neural::{MLPClassifier, optimiser::Solver}}; //
@@ -4838,12 +4838,13 @@ class MLPClassifier(_base.Classifier, sklearn.neural_network.MLPClassifier):
         """Fit to rows and their target."""
         return self._fit_either(X, y, sample_weight=sample_weight)
 
+    @_base.available_as_in_peer
     def partial_fit(self, X, y, sample_weight=None, classes=None):
         """Go on from what was learnt so far with more rows."""
         return self._resume(X, y, sample_weight=sample_weight, classes=classes)
 
 
-class MLPRegressor(_base.Regressor, sklearn.neural_network.MLPRegressor):
+class MLPRegressor(_tasks.Regressor, sklearn.neural_network.MLPRegressor):
     """A network of layers for one or several numbers, trained by backpropagation on minibatches.
 
     Objective: ``min_w mean_i loss(y_i, s(x_i)) + alpha / (2 n) ||W||^2, s the scores of a network``
@@ -5015,12 +5016,13 @@ class MLPRegressor(_base.Regressor, sklearn.neural_network.MLPRegressor):
         """Fit to rows and their target."""
         return self._fit_either(X, y, sample_weight=sample_weight)
 
+    @_base.available_as_in_peer
     def partial_fit(self, X, y, sample_weight=None):
         """Go on from what was learnt so far with more rows."""
         return self._resume(X, y, sample_weight=sample_weight)
 
 
-class StandardScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.StandardScaler):
+class StandardScaler(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.StandardScaler):
     """Standardises every column to mean 0 and standard deviation 1.
 
     Objective: ``z = (x - mean(x)) / sd(x)``
@@ -5086,7 +5088,7 @@ class StandardScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.
         return self._go_on_in_peer(X, y, sample_weight=sample_weight)
 
 
-class MinMaxScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.MinMaxScaler):
+class MinMaxScaler(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.MinMaxScaler):
     """Scales every column to a range, by default 0 to 1.
 
     Objective: ``z = (x - min(x)) / (max(x) - min(x))``
@@ -5155,7 +5157,7 @@ class MinMaxScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Mi
         return self._go_on_in_peer(X, y)
 
 
-class MaxAbsScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.MaxAbsScaler):
+class MaxAbsScaler(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.MaxAbsScaler):
     """Scales every column by its largest absolute value.
 
     Objective: ``z = x / max |x|``
@@ -5217,7 +5219,7 @@ class MaxAbsScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Ma
         return self._go_on_in_peer(X, y)
 
 
-class RobustScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.RobustScaler):
+class RobustScaler(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.RobustScaler):
     """Subtracts the median and divides by the range between two quantiles, which is robust to outliers.
 
     Objective: ``z = (x - median(x)) / (q75(x) - q25(x))``
@@ -5287,7 +5289,7 @@ class RobustScaler(_base.Transforms, _base.Transformer, sklearn.preprocessing.Ro
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class SimpleImputer(_base.Transforms, _base.Transformer, sklearn.impute.SimpleImputer):
+class SimpleImputer(_outputs.Transforms, _tasks.Transformer, sklearn.impute.SimpleImputer):
     """Replaces missing values by a statistic of the column.
 
     Objective: ``z_j = x_j, or a statistic of x_j where it is missing``
@@ -5360,7 +5362,7 @@ class SimpleImputer(_base.Transforms, _base.Transformer, sklearn.impute.SimpleIm
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class OneHotEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.preprocessing.OneHotEncoder):
+class OneHotEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.OneHotEncoder):
     """Encodes each categorical column as one column of 0 and 1 for each category.
 
     Objective: ``z_jc = 1[x_j = c]``
@@ -5436,7 +5438,7 @@ class OneHotEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.
         return self._fit_either(X, y)
 
 
-class OrdinalEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.preprocessing.OrdinalEncoder):
+class OrdinalEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.OrdinalEncoder):
     """Encodes categories as the integers 0, 1, 2, .
 
     .. in their order.
@@ -5506,7 +5508,7 @@ class OrdinalEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn
         return self._fit_either(X, y)
 
 
-class DecisionTreeClassifier(_base.Leaves, _base.Importances, _base.Classifier, sklearn.tree.DecisionTreeClassifier):
+class DecisionTreeClassifier(_outputs.Leaves, _outputs.Importances, _tasks.Classifier, sklearn.tree.DecisionTreeClassifier):
     """Decision tree for classes.
 
     Easy to read, needs no scaling, handles categories and missing values.
@@ -5620,7 +5622,7 @@ class DecisionTreeClassifier(_base.Leaves, _base.Importances, _base.Classifier, 
         return self._fit_either(X, y, sample_weight=sample_weight, check_input=check_input)
 
 
-class DecisionTreeRegressor(_base.Leaves, _base.Importances, _base.Regressor, sklearn.tree.DecisionTreeRegressor):
+class DecisionTreeRegressor(_outputs.Leaves, _outputs.Importances, _tasks.Regressor, sklearn.tree.DecisionTreeRegressor):
     """Decision tree for numbers: a piecewise constant function.
 
     Handles categories and missing values.
@@ -5728,7 +5730,7 @@ class DecisionTreeRegressor(_base.Leaves, _base.Importances, _base.Regressor, sk
         return self._fit_either(X, y, sample_weight=sample_weight, check_input=check_input)
 
 
-class RandomForestClassifier(_base.Leaves, _base.Importances, _base.Draws, _base.Classifier, sklearn.ensemble.RandomForestClassifier):
+class RandomForestClassifier(_outputs.Leaves, _outputs.Importances, _outputs.Draws, _tasks.Classifier, sklearn.ensemble.RandomForestClassifier):
     """Averages many decision trees, each grown on its own sample of rows with random columns at each split.
 
     A strong default.
@@ -5850,7 +5852,7 @@ class RandomForestClassifier(_base.Leaves, _base.Importances, _base.Draws, _base
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class RandomForestRegressor(_base.Leaves, _base.Importances, _base.Draws, _base.Regressor, sklearn.ensemble.RandomForestRegressor):
+class RandomForestRegressor(_outputs.Leaves, _outputs.Importances, _outputs.Draws, _tasks.Regressor, sklearn.ensemble.RandomForestRegressor):
     """Averages many regression trees, each grown on its own sample of rows.
 
     A strong default for numbers.
@@ -5966,7 +5968,7 @@ class RandomForestRegressor(_base.Leaves, _base.Importances, _base.Draws, _base.
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class ExtraTreesClassifier(_base.Leaves, _base.Importances, _base.Draws, _base.Classifier, sklearn.ensemble.ExtraTreesClassifier):
+class ExtraTreesClassifier(_outputs.Leaves, _outputs.Importances, _outputs.Draws, _tasks.Classifier, sklearn.ensemble.ExtraTreesClassifier):
     """Averages many decision trees with random thresholds: smoother than a random forest, and faster to grow.
 
     Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
@@ -6086,7 +6088,7 @@ class ExtraTreesClassifier(_base.Leaves, _base.Importances, _base.Draws, _base.C
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class ExtraTreesRegressor(_base.Leaves, _base.Importances, _base.Draws, _base.Regressor, sklearn.ensemble.ExtraTreesRegressor):
+class ExtraTreesRegressor(_outputs.Leaves, _outputs.Importances, _outputs.Draws, _tasks.Regressor, sklearn.ensemble.ExtraTreesRegressor):
     """Averages many regression trees with random thresholds: smoother than a random forest, and faster to grow.
 
     Objective: ``f(x) = 1/T sum_t tree_t(x), each tree greedy on its own sample``
@@ -6200,7 +6202,7 @@ class ExtraTreesRegressor(_base.Leaves, _base.Importances, _base.Draws, _base.Re
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class HistGradientBoostingClassifier(_base.Classifier, sklearn.ensemble.HistGradientBoostingClassifier):
+class HistGradientBoostingClassifier(_tasks.Classifier, sklearn.ensemble.HistGradientBoostingClassifier):
     """Gradient-boosted trees for classes: often the most accurate on tables; handles categories and missing values.
 
     Objective: ``min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees``
@@ -6337,7 +6339,7 @@ class HistGradientBoostingClassifier(_base.Classifier, sklearn.ensemble.HistGrad
         return self._fit_either(X, y, sample_weight=sample_weight, X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val)
 
 
-class HistGradientBoostingRegressor(_base.Regressor, sklearn.ensemble.HistGradientBoostingRegressor):
+class HistGradientBoostingRegressor(_tasks.Regressor, sklearn.ensemble.HistGradientBoostingRegressor):
     """Gradient-boosted trees for numbers: often the most accurate on tables; handles categories and missing values.
 
     Objective: ``min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees``
@@ -6472,7 +6474,7 @@ class HistGradientBoostingRegressor(_base.Regressor, sklearn.ensemble.HistGradie
         return self._fit_either(X, y, sample_weight=sample_weight, X_val=X_val, y_val=y_val, sample_weight_val=sample_weight_val)
 
 
-class AdaBoostClassifier(_base.Importances, _base.Classifier, sklearn.ensemble.AdaBoostClassifier):
+class AdaBoostClassifier(_outputs.Importances, _tasks.Classifier, sklearn.ensemble.AdaBoostClassifier):
     """Boosts weak models: each is fitted with more weight on the rows that the previous ones got wrong; a weighted vote.
 
     Objective: ``min_F sum_i w_i exp(-y_i F(x_i)), F = sum_t a_t f_t``
@@ -6538,7 +6540,7 @@ class AdaBoostClassifier(_base.Importances, _base.Classifier, sklearn.ensemble.A
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class AdaBoostRegressor(_base.Importances, _base.Regressor, sklearn.ensemble.AdaBoostRegressor):
+class AdaBoostRegressor(_outputs.Importances, _tasks.Regressor, sklearn.ensemble.AdaBoostRegressor):
     """Boosts weak models: each draws more of the rows with large errors; predicts their weighted median.
 
     Objective: ``weighted median of models fitted to rows that the others miss``
@@ -6607,7 +6609,7 @@ class AdaBoostRegressor(_base.Importances, _base.Regressor, sklearn.ensemble.Ada
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class BaggingClassifier(_base.Classifier, sklearn.ensemble.BaggingClassifier):
+class BaggingClassifier(_tasks.Classifier, sklearn.ensemble.BaggingClassifier):
     """Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.
 
     Objective: ``f(x) = 1/T sum_t f_t(x), f_t fitted to a sample``
@@ -6695,7 +6697,7 @@ class BaggingClassifier(_base.Classifier, sklearn.ensemble.BaggingClassifier):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class BaggingRegressor(_base.Regressor, sklearn.ensemble.BaggingRegressor):
+class BaggingRegressor(_tasks.Regressor, sklearn.ensemble.BaggingRegressor):
     """Averages models fitted on random samples of rows and columns, which reduces the variance of unstable models.
 
     Objective: ``f(x) = 1/T sum_t f_t(x), f_t fitted to a sample``
@@ -6782,7 +6784,7 @@ class BaggingRegressor(_base.Regressor, sklearn.ensemble.BaggingRegressor):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
-class VotingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.VotingClassifier):
+class VotingClassifier(_outputs.Width, _tasks.Classifier, sklearn.ensemble.VotingClassifier):
     """Combines different models by majority vote or by the mean of their probabilities.
 
     Objective: ``argmax_c sum_m w_m [f_m(x) = c], or of mean probabilities``
@@ -6856,7 +6858,7 @@ class VotingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.VotingCla
         return self._fit_either(X, y, **params)
 
 
-class VotingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.VotingRegressor):
+class VotingRegressor(_outputs.Width, _tasks.Regressor, sklearn.ensemble.VotingRegressor):
     """Predicts the mean of different models.
 
     Objective: ``f(x) = sum_m w_m f_m(x) / sum_m w_m``
@@ -6921,7 +6923,7 @@ class VotingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.VotingRegre
         return self._fit_either(X, y, **params)
 
 
-class StackingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.StackingClassifier):
+class StackingClassifier(_outputs.Width, _tasks.Classifier, sklearn.ensemble.StackingClassifier):
     """Fits a final classifier on the cross-validated predictions of other models.
 
     Objective: ``g(f_1(x), ..., f_m(x)), g fitted to held-out predictions``
@@ -6999,7 +7001,7 @@ class StackingClassifier(_base.Width, _base.Classifier, sklearn.ensemble.Stackin
         return self._fit_either(X, y, **params)
 
 
-class StackingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.StackingRegressor):
+class StackingRegressor(_outputs.Width, _tasks.Regressor, sklearn.ensemble.StackingRegressor):
     """Fits a final model on the cross-validated predictions of other models.
 
     Objective: ``g(f_1(x), ..., f_m(x)), g fitted to held-out predictions``
@@ -7072,7 +7074,7 @@ class StackingRegressor(_base.Width, _base.Regressor, sklearn.ensemble.StackingR
         return self._fit_either(X, y, **params)
 
 
-class TargetEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.preprocessing.TargetEncoder):
+class TargetEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.TargetEncoder):
     """Encodes categories by the mean target of their rows, cross-fitted so that no row sees its own target.
 
     Objective: ``z_j = l mean(y | x_j) + (1 - l) mean(y)``
@@ -7141,7 +7143,7 @@ class TargetEncoder(_base.Encodes, _base.Transforms, _base.Transformer, sklearn.
         return self._fit_either(X, y)
 
 
-class PowerTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessing.PowerTransformer):
+class PowerTransformer(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.PowerTransformer):
     """Makes columns more normal by a fitted power transform.
 
     Objective: ``max_l -n/2 ln Var(t_l(x)) + sum ln t_l'(x)``
@@ -7202,7 +7204,7 @@ class PowerTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessin
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class LogTransformer(_base.NamesNewColumns, _base.Transforms, _base.Transformer, sklearn.base.BaseEstimator):
+class LogTransformer(_outputs.NamesNewColumns, _outputs.Transforms, _tasks.Transformer, sklearn.base.BaseEstimator):
     """Logarithm for heavy tails: `sign(x) ln(1 + |x|)`, or `ln(1 + x)`, which needs values above -1.
 
     Objective: ``z = sign(x) ln(1 + |x|)``
@@ -7250,7 +7252,7 @@ class LogTransformer(_base.NamesNewColumns, _base.Transforms, _base.Transformer,
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class PolynomialFeatures(_base.Transforms, _base.Transformer, sklearn.preprocessing.PolynomialFeatures):
+class PolynomialFeatures(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.PolynomialFeatures):
     """Adds powers and products of columns, so that linear models can fit curves and interactions.
 
     Objective: ``z = prod_j x_j^a_j, sum_j a_j <= degree``
@@ -7313,7 +7315,7 @@ class PolynomialFeatures(_base.Transforms, _base.Transformer, sklearn.preprocess
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class SplineTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessing.SplineTransformer):
+class SplineTransformer(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.SplineTransformer):
     """B-spline basis functions of each column, so that linear models can fit curves.
 
     Objective: ``z_jk = B_k(x_j)``
@@ -7386,7 +7388,7 @@ class SplineTransformer(_base.Transforms, _base.Transformer, sklearn.preprocessi
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class KBinsDiscretizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.KBinsDiscretizer):
+class KBinsDiscretizer(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.KBinsDiscretizer):
     """Cuts each column into bins.
 
     Objective: ``z_jb = 1[e_jb <= x_j < e_j(b+1)]``
@@ -7460,7 +7462,7 @@ class KBinsDiscretizer(_base.Transforms, _base.Transformer, sklearn.preprocessin
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class Normalizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Normalizer):
+class Normalizer(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.Normalizer):
     """Scales every row to unit norm.
 
     Objective: ``z = x / ||x||``
@@ -7515,7 +7517,7 @@ class Normalizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Norm
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class Binarizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Binarizer):
+class Binarizer(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.Binarizer):
     """Sets values above a threshold to 1 and the others to 0.
 
     Objective: ``z_j = 1[x_j > threshold]``
@@ -7570,7 +7572,7 @@ class Binarizer(_base.Transforms, _base.Transformer, sklearn.preprocessing.Binar
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class VarianceThreshold(_base.Transforms, _base.Transformer, sklearn.feature_selection.VarianceThreshold):
+class VarianceThreshold(_outputs.Transforms, _tasks.Transformer, sklearn.feature_selection.VarianceThreshold):
     """Drops columns with low variance.
 
     Objective: ``keep j with Var(x_j) > threshold``
@@ -7622,7 +7624,7 @@ class VarianceThreshold(_base.Transforms, _base.Transformer, sklearn.feature_sel
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class SelectKBest(_base.Transforms, _base.Transformer, sklearn.feature_selection.SelectKBest):
+class SelectKBest(_outputs.Transforms, _tasks.Transformer, sklearn.feature_selection.SelectKBest):
     """Selects the columns with the strongest relation to the target, one at a time: F test of the analysis of variance for classes, of the correlation for numbers.
 
     Objective: ``keep the k largest F(x_j, y)``
@@ -7678,7 +7680,7 @@ class SelectKBest(_base.Transforms, _base.Transformer, sklearn.feature_selection
         return self._fit_either(X, y, sample_weight=sample_weight)
 
 
-class KNNImputer(_base.Transforms, _base.Transformer, sklearn.impute.KNNImputer):
+class KNNImputer(_outputs.Transforms, _tasks.Transformer, sklearn.impute.KNNImputer):
     """Replaces a missing value by the mean of the nearest neighbours that have it.
 
     Objective: ``z_j = x_j, or the mean of x_j over the nearest rows that have it``
@@ -7752,7 +7754,7 @@ class KNNImputer(_base.Transforms, _base.Transformer, sklearn.impute.KNNImputer)
         return self._fit_either(X, y)
 
 
-class SelectFromModel(_base.Width, _base.Transforms, _base.Transformer, sklearn.feature_selection.SelectFromModel):
+class SelectFromModel(_outputs.Width, _outputs.Transforms, _tasks.Transformer, sklearn.feature_selection.SelectFromModel):
     """Selects the columns whose importance in a model is at least a threshold.
 
     Objective: ``keep j with importance_j(model fitted on x, y) >= threshold``
@@ -7825,7 +7827,7 @@ class SelectFromModel(_base.Width, _base.Transforms, _base.Transformer, sklearn.
         return self._fit_either(X, y, **params)
 
 
-class RFE(_base.Transforms, _base.Transformer, sklearn.feature_selection.RFE):
+class RFE(_outputs.Transforms, _tasks.Transformer, sklearn.feature_selection.RFE):
     """Recursive feature elimination: drops the least important columns, fits again, and repeats.
 
     Objective: ``while |J| > k: J without its least important columns by a model fitted on x_J, y``

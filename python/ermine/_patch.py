@@ -1,13 +1,12 @@
 """Existing code on Ermine, without an edit: scikit-learn's names stand for Ermine's classes until they are put back.
 
     import ermine
-    ermine.patch_sklearn()                          # before or after scikit-learn's classes are imported in other modules
-    from sklearn.linear_model import Ridge          # ermine's
-    print(ermine.patch_report())                    # what ran where
-    ermine.unpatch_sklearn()
+    ermine.patch_sklearn()                          # before or after scikit-learn's classes are imported in other
+    modules from sklearn.linear_model import Ridge          # ermine's print(ermine.patch_report())                    #
+    what ran where ermine.unpatch_sklearn()
 
-Ermine's classes are scikit-learn's with the engine in front, so `isinstance` and pickles keep working; a pickle made under the patch names Ermine's class
-and loads without the patch wherever ermine is installed.
+Ermine's classes are scikit-learn's with the engine in front, so `isinstance` and pickles keep working; a pickle made
+under the patch names Ermine's class and loads without the patch wherever ermine is installed.
 """
 
 import importlib
@@ -91,7 +90,8 @@ def unpatch_sklearn():
 
 
 class PatchReport:
-    """What ran where since the start or the last `reset`: `fits`, a list of dicts with `cls`, `engine`, `reason` and `count`."""
+    """What ran where since the start or the last `reset`: `fits`, a list of dicts with `cls`, `engine`, `reason` and
+    `count`."""
 
     def __init__(self, fits):
         self.fits = fits
@@ -122,7 +122,7 @@ def patch_report(*, reset=False):
     report : PatchReport
         Its `repr` is the table.
     """
-    from ._base import FITS
+    from ._log import FITS
 
     found = sorted(FITS.items(), key=lambda item: (item[0][1], -item[1], item[0]))
     fits = [{"cls": cls, "engine": engine, "reason": reason, "count": count} for (cls, engine, reason), count in found]
@@ -132,7 +132,8 @@ def patch_report(*, reset=False):
 
 
 def load_ipython_extension(ipython):
-    """`%load_ext ermine` in a notebook patches scikit-learn; `%ermine report` and `%ermine off` say what ran where and undo it."""
+    """`%load_ext ermine` in a notebook patches scikit-learn; `%ermine report` and `%ermine off` say what ran where and
+    undo it."""
 
     def magic(line):
         word = line.strip() or "report"

@@ -36,7 +36,7 @@ def read_table(path, *, delimiter=None, header=None, na=(), columns=None, n_jobs
     'category'
     >>> frame = table.to_pandas()
     """
-    from ._base import _threads
+    from ._convert import _threads
 
     options = {"delimiter": delimiter, "header": header, "na": list(na), "threads": _threads(n_jobs)}
     return Table(_ermine.Table.read(os.fspath(path), columns=None if columns is None else list(columns), **options))

@@ -1,6 +1,7 @@
 """One fit on rows that are spread over many processes, through mpi4py.
 
-A script under ``mpirun -n 4 python script.py`` gives each process its own consecutive part of the rows, in the order of ranks::
+A script under ``mpirun -n 4 python script.py`` gives each process its own consecutive part of the rows, in the order of
+ranks::
 
     from mpi4py import MPI
     import ermine
@@ -8,8 +9,9 @@ A script under ``mpirun -n 4 python script.py`` gives each process its own conse
 
     model = distributed.fit(ermine.LogisticRegression(), X_part, y_part, exchange=distributed.Exchange(MPI.COMM_WORLD))
 
-Every process gets the same model, the one that a single process fits to all rows, to the last bit and for any number of processes and
-any cut of the rows. Models that are sums over rows take part, trees and forests too; the others say why they do not.
+Every process gets the same model, the one that a single process fits to all rows, to the last bit and for any number of
+processes and any cut of the rows. Models that are sums over rows take part, trees and forests too; the others say why
+they do not.
 """
 
 import numbers
@@ -17,7 +19,12 @@ import numbers
 import numpy as np
 import scipy.sparse as sp
 
-from . import _base, _ermine
+from . import _ermine
+from ._base import Estimator
+from ._complete import complete
+from ._convert import _rows, _threads
+from ._log import FitLog
+from ._tasks import Classifier
 
 __all__ = ["Exchange", "fit"]
 
@@ -106,12 +113,12 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
         if width != widths[0]:
             raise ValueError(f"worker {rank} has the columns {width}, worker 0 {widths[0]}")
     labels = None
-    if isinstance(estimator, _base.Classifier):
+    if isinstance(estimator, Classifier):
         labels = np.unique(np.concatenate(exchange.all_gather(np.unique(y))))
         estimator.__dict__.pop("classes_", None)
     target = exchange.together(lambda: estimator._target(y, labels))
     estimator.__dict__.pop("_codes", None)
-    weights = exchange.together(lambda: _base.Estimator._weights(estimator, X, y, sample_weight))
+    weights = exchange.together(lambda: Estimator._weights(estimator, X, y, sample_weight))
     # A state that is drawn is drawn once.
     seed = exchange.all_gather(estimator._seed())[0]
 
@@ -120,17 +127,17 @@ def fit(estimator, X, y=None, sample_weight=None, *, exchange=None):
     model, log, _ = _ermine.Model.fit(
         estimator._name,
         params,
-        _base._rows(X),
+        _rows(X),
         codes if classes is None else (codes, classes),
         weights,
         seed=seed,
-        threads=_base._threads(estimator.n_jobs),
+        threads=_threads(estimator.n_jobs),
         starts=starts,
         columns=estimator._column_names(),
         share=(exchange, first, total),
     )
-    estimator._restore(model, _base.FitLog(log), seed=seed, rows=total)
-    _base.complete(estimator, None, None, None, None)
+    estimator._restore(model, FitLog(log), seed=seed, rows=total)
+    complete(estimator, None, None, None, None)
     estimator._warn_of_end()
     return estimator
 

@@ -1,8 +1,8 @@
 """How good predictions are: scikit-learn's functions, computed by the engine.
 
-Labels are encoded and scikit-learn's conventions (`average`, `pos_label`, `zero_division`, `multioutput`) kept here; counting, sorting and
-summing over rows is the engine's. What it has no form for, such as several labels a row, and every name that is not in this file, is
-scikit-learn's own.
+Labels are encoded and scikit-learn's conventions (`average`, `pos_label`, `zero_division`, `multioutput`) kept here;
+counting, sorting and summing over rows is the engine's. What it has no form for, such as several labels a row, and
+every name that is not in this file, is scikit-learn's own.
 """
 
 import functools
@@ -19,7 +19,19 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from . import _ermine
-from ._base import _encoded, _rows, _threads
+from ._convert import _encoded, _threads
+from ._metrics_of_groups import (
+    adjusted_rand_score,
+    calinski_harabasz_score,
+    completeness_score,
+    davies_bouldin_score,
+    homogeneity_completeness_v_measure,
+    homogeneity_score,
+    normalized_mutual_info_score,
+    silhouette_samples,
+    silhouette_score,
+    v_measure_score,
+)
 
 __all__ = [
     "accuracy_score",
@@ -142,7 +154,9 @@ def _of_numbers(name, y_true, y_pred, sample_weight, multioutput, parameter=0.0,
             spread = np.average((y_true - np.average(y_true, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
             return float(np.average(found, weights=spread if spread.any() else None))
         if multioutput != "uniform_average":
-            raise ValueError(f"multioutput is {multioutput!r}, but it must be 'raw_values', 'uniform_average' or weights")
+            raise ValueError(
+                f"multioutput is {multioutput!r}, but it must be 'raw_values', 'uniform_average' or weights"
+            )
         return float(found.mean())
     if len(multioutput) != len(found):
         raise ValueError(f"multioutput has {len(multioutput)} weights for {len(found)} targets")
@@ -196,7 +210,9 @@ def mean_pinball_loss(y_true, y_pred, *, sample_weight=None, alpha=0.5, multiout
 
 def mean_tweedie_deviance(y_true, y_pred, *, sample_weight=None, power=0):
     """Mean deviance of the family with variance `mu^power`: 0 normal, 1 Poisson, 2 gamma."""
-    return _of_numbers("mean_tweedie_deviance", *_single(y_true, y_pred), sample_weight, "uniform_average", float(power))
+    return _of_numbers(
+        "mean_tweedie_deviance", *_single(y_true, y_pred), sample_weight, "uniform_average", float(power)
+    )
 
 
 def mean_poisson_deviance(y_true, y_pred, *, sample_weight=None):
@@ -281,7 +297,11 @@ def confusion_matrix(y_true, y_pred, *, labels=None, sample_weight=None, normali
         at = np.searchsorted(known, labels)
         counts = counts[np.ix_(at, at)]
     if normalize is None:
-        return counts if sample_weight is not None and np.asarray(sample_weight).dtype.kind not in "biu" else counts.astype(np.int64)
+        return (
+            counts
+            if sample_weight is not None and np.asarray(sample_weight).dtype.kind not in "biu"
+            else counts.astype(np.int64)
+        )
     whole = {"true": counts.sum(1, keepdims=True), "pred": counts.sum(0, keepdims=True), "all": counts.sum()}[normalize]
     with np.errstate(all="ignore"):
         return np.nan_to_num(counts / whole)
@@ -344,7 +364,9 @@ Counted = namedtuple("Counted", "tp called support whole")
 def _counted(y_true, y_pred, labels, pos_label, average, sample_weight):
     """True positives, calls and truth of each class that counts."""
     if average not in (None, "micro", "macro", "weighted", "binary"):
-        problem = "is for several labels a row" if average == "samples" else "must be None, micro, macro, weighted or binary"
+        problem = (
+            "is for several labels a row" if average == "samples" else "must be None, micro, macro, weighted or binary"
+        )
         raise ValueError(f"average is {average!r}, which {problem}")
     known, truth, called = _codes(y_true, y_pred, labels if average != "binary" else None)
     if average == "binary":
@@ -367,7 +389,9 @@ def _counted(y_true, y_pred, labels, pos_label, average, sample_weight):
     parts = [np.diagonal(counts), counts.sum(0), counts.sum(1)]
     if labels is not None:
         at = {label: number for number, label in enumerate(known.tolist())}
-        places = [at.get(label, -1) for label in np.asarray(labels).tolist()]  # the one class of the data may be another
+        places = [
+            at.get(label, -1) for label in np.asarray(labels).tolist()
+        ]  # the one class of the data may be another
         parts = [np.array([part[place] if place >= 0 else 0.0 for place in places]) for part in parts]
     parts = parts if average != "micro" else [np.array([part.sum()]) for part in parts]
     return Counted(*parts, counts.sum())
@@ -477,8 +501,14 @@ def precision_recall_fscore_support(
 ):
     """Precision, recall and F-beta of each class, and its weight in the truth."""
     counted = _counted(y_true, y_pred, labels, pos_label, average, sample_weight)
-    ratios = {"Precision": (counted.tp, counted.called), "Recall": (counted.tp, counted.support), "F-score": _beta(beta, counted)}
-    found = [_averaged(_divided(*ratio, name, zero_division), average, counted.support) for name, ratio in ratios.items()]
+    ratios = {
+        "Precision": (counted.tp, counted.called),
+        "Recall": (counted.tp, counted.support),
+        "F-score": _beta(beta, counted),
+    }
+    found = [
+        _averaged(_divided(*ratio, name, zero_division), average, counted.support) for name, ratio in ratios.items()
+    ]
     support = counted.support if sample_weight is not None else counted.support.astype(np.int64)
     return (*found, support if average is None else None)
 
@@ -507,7 +537,9 @@ def _many(y_true, p, labels):
         problem = f"{len(classes)} classes {classes.tolist()}, but {p.shape[1]} columns of probabilities"
         raise ValueError(f"y_true and y_proba contain different number of classes: {problem}")
     if not np.allclose(p.sum(1), 1.0, rtol=np.sqrt(np.finfo(float).eps)):
-        warnings.warn("The y_proba values do not sum to one. Make sure to pass probabilities.", UserWarning, stacklevel=4)
+        warnings.warn(
+            "The y_proba values do not sum to one. Make sure to pass probabilities.", UserWarning, stacklevel=4
+        )
     codes = np.minimum(np.searchsorted(classes, y_true), len(classes) - 1)
     if (classes[codes] != y_true).any():
         raise ValueError(f"y_true contains labels that are not in labels: {np.setdiff1d(y_true, classes).tolist()}")
@@ -631,9 +663,13 @@ def _many_auc(y_true, scores, average, weights, max_fpr, multi_class, labels):
         options = {"average": average, "sample_weight": weights, "multi_class": multi_class, "labels": labels}
         return _sklearn.roc_auc_score(y_true, scores, **options)
     if weights is not None and multi_class == "ovo":
-        raise ValueError("sample_weight is not supported for multiclass one-vs-one ROC AUC, 'sample_weight' must be None")
+        raise ValueError(
+            "sample_weight is not supported for multiclass one-vs-one ROC AUC, 'sample_weight' must be None"
+        )
     if not np.allclose(1, scores.sum(axis=1)):
-        raise ValueError("Target scores need to be probabilities for multiclass roc_auc, i.e. they should sum up to 1.0")
+        raise ValueError(
+            "Target scores need to be probabilities for multiclass roc_auc, i.e. they should sum up to 1.0"
+        )
     truth, scores = _many(y_true, scores, labels)
     suffix = "_weighted" if average == "weighted" else ""
     found = _ermine.metric(f"roc_auc_{multi_class}{suffix}", truth, scores, weights)
@@ -660,7 +696,9 @@ def _curve(name, y_true, y_score, pos_label, sample_weight, **options):
 
 def roc_curve(y_true, y_score, *, pos_label=None, sample_weight=None, drop_intermediate=True):
     """False positive rate, true positive rate and threshold at each corner of the ROC curve."""
-    fpr, tpr, thresholds = _curve("roc_curve", y_true, y_score, pos_label, sample_weight, corners_only=drop_intermediate)
+    fpr, tpr, thresholds = _curve(
+        "roc_curve", y_true, y_score, pos_label, sample_weight, corners_only=drop_intermediate
+    )
     for rate, name in ((fpr, "negative"), (tpr, "positive")):
         if np.isnan(rate[-1]):
             rate[:] = np.nan
@@ -701,7 +739,9 @@ def average_precision_score(y_true, y_score, *, average="macro", pos_label=1, sa
         options = {"average": average, "pos_label": pos_label, "sample_weight": weights}
         return _sklearn.average_precision_score(y_true, y_score, **options)
     if pos_label != 1:
-        raise ValueError("Parameter pos_label is fixed to 1 for multiclass y_true. Do not set pos_label or set pos_label to 1.")
+        raise ValueError(
+            "Parameter pos_label is fixed to 1 for multiclass y_true. Do not set pos_label or set pos_label to 1."
+        )
     each = np.array([of(codes == c, y_score[:, c]) for c in range(len(classes))])
     share = np.bincount(codes, weights=weights, minlength=len(classes))
     return _averaged(each, average, share)
@@ -714,7 +754,9 @@ Interval = namedtuple("Interval", "estimate low high standard_error")
 Interval.__doc__ = "An estimate with its bootstrap interval."
 
 
-def interval(metric, y_true, predicted, *, sample_weight=None, level=0.95, n_resamples=1000, random_state=0, n_jobs=None):
+def interval(
+    metric, y_true, predicted, *, sample_weight=None, level=0.95, n_resamples=1000, random_state=0, n_jobs=None
+):
     """A metric with its percentile bootstrap interval: rows are drawn anew, truth and prediction together.
 
     Parameters
@@ -816,86 +858,3 @@ def best_threshold(
     costs = (float(false_positive), float(false_negative), float(true_positive), float(true_negative))
     weights = _weights(sample_weight, y_true)
     return Threshold(*_ermine.best_threshold(_positive(y_true, pos_label), column_or_1d(y_score), costs, weights))
-
-
-# Groups
-
-
-def _integers(*labels):
-    """Labels of any kind as integers."""
-    parts = [column_or_1d(part) for part in labels]
-    check_consistent_length(*parts)
-    return [np.ascontiguousarray(np.unique(part, return_inverse=True)[1].reshape(-1), dtype=np.int64) for part in parts]
-
-
-def _alike(name, a, b):
-    a, b = _integers(a, b)
-    return _ermine.metric_of_labels(name, a, b)
-
-
-def adjusted_rand_score(labels_true, labels_pred):
-    """Share of pairs on which two labellings agree, adjusted for chance."""
-    return _alike("adjusted_rand_score", labels_true, labels_pred)[0]
-
-
-def normalized_mutual_info_score(labels_true, labels_pred, *, average_method="arithmetic"):
-    """Mutual information as a share of the mean entropy."""
-    if average_method != "arithmetic":
-        return _sklearn.normalized_mutual_info_score(labels_true, labels_pred, average_method=average_method)
-    return _alike("normalized_mutual_info_score", labels_true, labels_pred)[0]
-
-
-def homogeneity_completeness_v_measure(labels_true, labels_pred, *, beta=1.0):
-    """Whether clusters hold one class each, whether classes lie in one cluster each, and both."""
-    h, c, _ = _alike("homogeneity_completeness_v_measure", labels_true, labels_pred)
-    return h, c, (1 + beta) * h * c / (beta * h + c) if h + c else 0.0
-
-
-def homogeneity_score(labels_true, labels_pred):
-    """Whether clusters hold one class each."""
-    return homogeneity_completeness_v_measure(labels_true, labels_pred)[0]
-
-
-def completeness_score(labels_true, labels_pred):
-    """Whether classes lie in one cluster each."""
-    return homogeneity_completeness_v_measure(labels_true, labels_pred)[1]
-
-
-def v_measure_score(labels_true, labels_pred, *, beta=1.0):
-    """Harmonic mean of homogeneity and completeness."""
-    return homogeneity_completeness_v_measure(labels_true, labels_pred, beta=beta)[2]
-
-
-def _apart(name, X, labels):
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C")
-    (codes,) = _integers(labels)
-    check_consistent_length(X, codes)
-    groups = len(np.unique(codes))
-    if not 2 <= groups <= len(codes) - 1:
-        raise ValueError(f"Number of labels is {groups}. Valid values are 2 to n_samples - 1 (inclusive)")
-    return _ermine.metric_of_clusters(name, _rows(X), codes, threads=_threads(None))
-
-
-def silhouette_samples(X, labels, *, metric="euclidean", **kwds):
-    """`(b - a) / max(a, b)` of each row: a its mean distance to its own group, b to the nearest other one."""
-    if metric != "euclidean" or kwds:
-        return _sklearn.silhouette_samples(X, labels, metric=metric, **kwds)
-    return _apart("silhouette_samples", X, labels)
-
-
-def silhouette_score(X, labels, *, metric="euclidean", sample_size=None, random_state=None, **kwds):
-    """Mean silhouette of the rows."""
-    if metric != "euclidean" or sample_size is not None or kwds:
-        options = {"metric": metric, "sample_size": sample_size, "random_state": random_state}
-        return _sklearn.silhouette_score(X, labels, **options, **kwds)
-    return float(_apart("silhouette_score", X, labels)[0])
-
-
-def calinski_harabasz_score(X, labels):
-    """Spread between groups over spread within them."""
-    return float(_apart("calinski_harabasz_score", X, labels)[0])
-
-
-def davies_bouldin_score(X, labels):
-    """Mean over the groups of how near the most similar other group is; less is better."""
-    return float(_apart("davies_bouldin_score", X, labels)[0])

@@ -1,9 +1,9 @@
 """Splits, cross-validation and the search for parameters, under scikit-learn's names.
 
-Splits are scikit-learn's. A model of Ermine, alone or at the end of a pipeline of Ermine's transformers, is fitted and judged on all folds
-and for all candidates inside the engine: one pool of threads for everything, the rows of a fold copied once, no processes. The scores are
-those that fitting one by one would give. Every other estimator, a scorer that is a function, fit parameters, and names that are not in this
-file are scikit-learn's own work.
+Splits are scikit-learn's. A model of Ermine, alone or at the end of a pipeline of Ermine's transformers, is fitted and
+judged on all folds and for all candidates inside the engine: one pool of threads for everything, the rows of a fold
+copied once, no processes. The scores are those that fitting one by one would give. Every other estimator, a scorer that
+is a function, fit parameters, and names that are not in this file are scikit-learn's own work.
 """
 
 import inspect
@@ -48,8 +48,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from . import _ermine
-from ._base import Classifier, Regressor, Transformer, _encoded, _rows, _threads
+from ._convert import _encoded, _rows, _threads
 from ._forms import _spec, is_ours
+from ._tasks import Classifier, Regressor, Transformer
 from .metrics import METRICS
 
 __all__ = [
@@ -174,7 +175,9 @@ class _Folds:
         short = sum(not fit[5] for fit in fits)
         if short:
             problem = f"{short} of {len(fits)} fits stopped before they met their tolerance"
-            warnings.warn(f"{problem}; raise max_iter, scale the data, or accept the accuracy.", ConvergenceWarning, stacklevel=4)
+            warnings.warn(
+                f"{problem}; raise max_iter, scale the data, or accept the accuracy.", ConvergenceWarning, stacklevel=4
+            )
         failed = [error_score] * len(self.metrics)
         out = []
         for number, (failure, test, train, fit_time, score_time, _) in enumerate(fits):
@@ -264,7 +267,8 @@ def cross_validate(
 ):
     """Fit on the train rows of every fold and judge on its test rows.
 
-    Parameters and results are those of `sklearn.model_selection.cross_validate`; `n_jobs=None` is all cores for a model of Ermine.
+    Parameters and results are those of `sklearn.model_selection.cross_validate`; `n_jobs=None` is all cores for a model
+    of Ermine.
 
     Examples
     --------
@@ -283,7 +287,14 @@ def cross_validate(
         folds = _Folds(estimator, X, y, splits, scoring)
         out = folds.evaluate([clone(estimator)], return_train_score, _threads(n_jobs), error_score)
     except _Elsewhere:
-        options = {"groups": groups, "scoring": scoring, "cv": cv, "n_jobs": n_jobs, "verbose": verbose, "params": params}
+        options = {
+            "groups": groups,
+            "scoring": scoring,
+            "cv": cv,
+            "n_jobs": n_jobs,
+            "verbose": verbose,
+            "params": params,
+        }
         returns = {"return_train_score": return_train_score, "return_estimator": return_estimator}
         returns |= {"return_indices": return_indices, "pre_dispatch": pre_dispatch, "error_score": error_score}
         return _sklearn.cross_validate(estimator, X, y, **options, **returns)
@@ -411,7 +422,8 @@ class _Search(BaseSearchCV):
 class GridSearchCV(_sklearn.GridSearchCV, _Search):
     """Every combination of the listed values, by cross-validation.
 
-    Parameters and attributes are those of `sklearn.model_selection.GridSearchCV`; `n_jobs=None` is all cores for a model of Ermine.
+    Parameters and attributes are those of `sklearn.model_selection.GridSearchCV`; `n_jobs=None` is all cores for a
+    model of Ermine.
 
     Examples
     --------

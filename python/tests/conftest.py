@@ -63,7 +63,11 @@ def make(cls, **params):
     known = inspect.signature(cls.__init__).parameters
     quick = {"n_estimators": 5, "random_state": 0, "use_legacy_attributes": False}
     given = {name: value for name, value in quick.items() if name in known}
-    members = [name for name, forms in cls._forms.items() if any("List" in f and "Model" in f["List"] for f in forms if isinstance(f, dict))]
+    members = [
+        name
+        for name, forms in cls._forms.items()
+        if any("List" in f and "Model" in f["List"] for f in forms if isinstance(f, dict))
+    ]
     for name in members:
         base = ermine.LinearRegression if cls._info["task"] == "Regression" else ermine.LogisticRegression
         given[name] = [("a", base()), ("b", base(fit_intercept=False))]

@@ -1,6 +1,8 @@
-"""Every class beside scikit-learn's of that name: signature, and for every parameter at its default and at another value every attribute and answer.
+"""Every class beside scikit-learn's of that name: signature, and for every parameter at its default and at another
+value every attribute and answer.
 
-Type, dtype and shape must be scikit-learn's; values too where a problem has one solution. What differs for a reason is listed with the reason.
+Type, dtype and shape must be scikit-learn's; values too where a problem has one solution. What differs for a reason is
+listed with the reason.
 """
 
 import collections
@@ -17,7 +19,16 @@ from conftest import CLASSES, data_for, make
 PAIRS = [cls for cls in CLASSES if cls._peer is not None]
 COUNTS = collections.Counter()
 
-METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples", "apply", "kneighbors", "get_feature_names_out")
+METHODS = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "transform",
+    "score_samples",
+    "apply",
+    "kneighbors",
+    "get_feature_names_out",
+)
 
 # Parameters that Ermine has beyond scikit-learn's, all by name alone.
 BEYOND = {"n_jobs"}
@@ -98,7 +109,15 @@ def settings(cls):
     defaults = inspect.signature(cls._peer.__init__).parameters
     quick = make(cls).get_params(deep=False)
     for name, constraints in cls._peer._parameter_constraints.items():
-        if name not in defaults or name in ("verbose", "n_jobs", "random_state", "estimator", "estimators", "max_iter", "n_estimators"):
+        if name not in defaults or name in (
+            "verbose",
+            "n_jobs",
+            "random_state",
+            "estimator",
+            "estimators",
+            "max_iter",
+            "n_estimators",
+        ):
             continue
         if not isinstance(constraints, list):
             continue
@@ -170,11 +189,17 @@ def compared(cls, ours, theirs, X):
     found = {}
     for attribute in vars(theirs):
         if attribute.endswith("_") and not attribute.startswith("_") and attribute not in ("estimators_", "estimator_"):
-            found[attribute] = (lambda which, attribute=attribute: getattr(which, attribute)), getattr(theirs, attribute)
+            found[attribute] = (
+                (lambda which, attribute=attribute: getattr(which, attribute)),
+                getattr(theirs, attribute),
+            )
     for method in METHODS:
         if hasattr(theirs, method):
             rows = (lambda: ()) if method == "get_feature_names_out" else (lambda: (X.copy(),))
-            found[f"{method}()"] = (lambda which, m=method, rows=rows: getattr(which, m)(*rows())), getattr(theirs, method)(*rows())
+            found[f"{method}()"] = (
+                (lambda which, m=method, rows=rows: getattr(which, m)(*rows())),
+                getattr(theirs, method)(*rows()),
+            )
     for what, (ask, expected) in found.items():
         if excused(name, what):
             COUNTS["excused"] += 1
@@ -189,7 +214,9 @@ def compared(cls, ours, theirs, X):
         a, b = kind(got), kind(expected)
         if (a[:2] != b[:2] or len(a) > 2 and len(a[2:]) != len(b[2:])) if same_size else a != b:
             yield f"{what} is {a}, and scikit-learn's {b}"
-        elif name not in RANDOM and not what.startswith(("dual_coef_", "support_vec")) and not close(got, expected, rtol):
+        elif (
+            name not in RANDOM and not what.startswith(("dual_coef_", "support_vec")) and not close(got, expected, rtol)
+        ):
             yield f"{what} has other values"
 
 

@@ -44,7 +44,8 @@ def test_fit_transform_is_fit_and_transform_elsewhere():
     weights = np.arange(50.0)
     scaler = ermine.StandardScaler()
     np.testing.assert_array_equal(
-        scaler.fit_transform(numbers, sample_weight=weights), ermine.StandardScaler().fit(numbers, sample_weight=weights).transform(numbers)
+        scaler.fit_transform(numbers, sample_weight=weights),
+        ermine.StandardScaler().fit(numbers, sample_weight=weights).transform(numbers),
     )
 
 

@@ -1,4 +1,5 @@
-"""The same objective has the same solution: coefficients and predictions of scikit-learn's class, to tight tolerance."""
+"""The same objective has the same solution: coefficients and predictions of scikit-learn's class, to tight
+tolerance."""
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ import ermine
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize(("name", "params"), [("LinearRegression", {}), ("Ridge", {"alpha": 0.3}), ("Ridge", {"alpha": 30.0})])
+@pytest.mark.parametrize(
+    ("name", "params"), [("LinearRegression", {}), ("Ridge", {"alpha": 0.3}), ("Ridge", {"alpha": 30.0})]
+)
 def test_least_squares(name, params, fit_intercept, weighted):
     X, y = load_diabetes(return_X_y=True)
     weights = np.random.RandomState(0).rand(len(y)) if weighted else None

@@ -1,4 +1,5 @@
-"""scikit-learn's own checks on every class. Nothing may fail beyond what scikit-learn expects of its class of that name."""
+"""scikit-learn's own checks on every class. Nothing may fail beyond what scikit-learn expects of its class of that
+name."""
 
 import collections
 import inspect
@@ -45,7 +46,10 @@ for cls in CLASSES:
     # Weights are repetitions at the solution: where a method stops before it, the paths to it may differ.
     precise = known_params(cls, {"tol": 1e-18, "max_iter": 100_000})
     if "tol" in cls._forms and "max_iter" in cls._forms and cls.__name__ in PRECISE:
-        for check in ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"):
+        for check in (
+            "check_sample_weight_equivalence_on_dense_data",
+            "check_sample_weight_equivalence_on_sparse_data",
+        ):
             PER_ESTIMATOR_CHECK_PARAMS[cls].setdefault(check, [precise])
 
 

@@ -52,7 +52,13 @@ def test_not_fitted(cls):
     if not model.__sklearn_tags__().requires_fit:
         pytest.skip("there is nothing to fit")
     # A selection by a model says so in the words of its own.
-    with pytest.raises(ValueError if cls is ermine.SelectFromModel else AttributeError if cls is ermine.TargetEncoder else NotFittedError):
+    with pytest.raises(
+        ValueError
+        if cls is ermine.SelectFromModel
+        else AttributeError
+        if cls is ermine.TargetEncoder
+        else NotFittedError
+    ):
         method_of(model)(X)
 
 
@@ -60,7 +66,17 @@ def test_not_fitted(cls):
 def test_log(cls):
     X, y = data_for(cls)
     log = make(cls).fit(X, y).fit_log_
-    ends = {"MaxIter", "Rounding", "Stalled", "TooSlow", "Stationary", "Settled", "EarlyStopping", "Passes", "ScikitLearn"}
+    ends = {
+        "MaxIter",
+        "Rounding",
+        "Stalled",
+        "TooSlow",
+        "Stationary",
+        "Settled",
+        "EarlyStopping",
+        "Passes",
+        "ScikitLearn",
+    }
     assert log.passes >= 1 and log.stop in {"Exact", "Converged"} | ends
     assert "stop=" in repr(log)
 
@@ -81,7 +97,9 @@ def test_numpy_scalars_are_parameters():
     X, y = data_for(ermine.Ridge)
     expected = ermine.Ridge(alpha=2.0, fit_intercept=False).fit(X, y).coef_
     for alpha in (np.float64(2), np.float32(2), np.int64(2), 2):
-        np.testing.assert_array_equal(ermine.Ridge(alpha=alpha, fit_intercept=np.bool_(False)).fit(X, y).coef_, expected)
+        np.testing.assert_array_equal(
+            ermine.Ridge(alpha=alpha, fit_intercept=np.bool_(False)).fit(X, y).coef_, expected
+        )
 
 
 def test_convergence_warning():
@@ -102,7 +120,9 @@ def test_class_weight_is_a_row_weight():
     np.testing.assert_array_equal(by_class.coef_, by_row.coef_)
     balanced = ermine.LogisticRegression(class_weight="balanced").fit(X[y != "z"], y)
     shares = np.where(y == "a", len(y) / (2 * np.sum(y == "a")), len(y) / (2 * np.sum(y == "b")))
-    np.testing.assert_allclose(balanced.coef_, ermine.LogisticRegression().fit(X, y, sample_weight=shares).coef_, rtol=1e-9)
+    np.testing.assert_allclose(
+        balanced.coef_, ermine.LogisticRegression().fit(X, y, sample_weight=shares).coef_, rtol=1e-9
+    )
 
 
 def test_seed():

@@ -1,4 +1,5 @@
-"""Models in other programs: ONNX in onnxruntime, SQL in SQLite and DuckDB, C and Rust compiled. All say what Ermine says."""
+"""Models in other programs: ONNX in onnxruntime, SQL in SQLite and DuckDB, C and Rust compiled. All say what Ermine
+says."""
 
 import functools
 import io
@@ -158,7 +159,11 @@ def test_sql(tables, name):
         same(f"{name} in {database}", answer, expected, 1e-9)
 
 
-CODE = [name for name in SQL if name not in ("VotingRegressor",)] + ["SVR", "KernelRidge", "QuadraticDiscriminantAnalysis"]
+CODE = [name for name in SQL if name not in ("VotingRegressor",)] + [
+    "SVR",
+    "KernelRidge",
+    "QuadraticDiscriminantAnalysis",
+]
 
 
 def literal(value, kind):
@@ -180,19 +185,24 @@ def test_code(tables, name, language):
     expected = parts(fitted(folder, name))
     source = run("export", f"{name}.ermine", "--to", language, cwd=folder)
     some = new.head(200)
-    number = (lambda x: "NAN" if np.isnan(x) else repr(float(x))) if language == "c" else (
-        lambda x: "f64::NAN" if np.isnan(x) else f"{float(x)!r}f64")
+    number = (
+        (lambda x: "NAN" if np.isnan(x) else repr(float(x)))
+        if language == "c"
+        else (lambda x: "f64::NAN" if np.isnan(x) else f"{float(x)!r}f64")
+    )
     lines = []
     for row in some.rename(columns={"count": "count_column"}).itertuples():
         kind = None if row.kind is None or row.kind != row.kind else row.kind
-        cells = f"p: {number(row.p)}, q: {number(row.q)}, count: {number(row.count_column)}, kind: {literal(kind, language)}" \
-            if language == "rust" else \
-            f".p = {number(row.p)}, .q = {number(row.q)}, .count = {number(row.count_column)}, .kind = {literal(kind, language)}"
+        cells = (
+            f"p: {number(row.p)}, q: {number(row.q)}, count: {number(row.count_column)}, kind: {literal(kind, language)}"
+            if language == "rust"
+            else f".p = {number(row.p)}, .q = {number(row.q)}, .count = {number(row.count_column)}, .kind = {literal(kind, language)}"
+        )
         lines.append(cells)
     classes = expected[0].dtype.kind not in "fi"
     shares = 0 if expected[1] is None else expected[1].shape[1]
     if language == "c":
-        show = '%s' if classes else '%.17g'
+        show = "%s" if classes else "%.17g"
         body = "".join("{ %s }, " % line for line in lines)
         source += f"""
 #include <stdio.h>

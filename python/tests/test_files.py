@@ -147,7 +147,9 @@ def test_text_and_dates_from_the_command_line(tmp_path):
     fit = ["fit", "data.csv", "--target", "liked", "--model", "LogisticRegression", "-o", "model.ermine"]
     done = subprocess.run([program, *fit], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    said = subprocess.run([program, "predict", "model.ermine", "data.csv"], capture_output=True, text=True, cwd=tmp_path)
+    said = subprocess.run(
+        [program, "predict", "model.ermine", "data.csv"], capture_output=True, text=True, cwd=tmp_path
+    )
     theirs = pd.read_csv(io.StringIO(said.stdout))
     found = ermine.load(tmp_path / "model.ermine").predict(frame.assign(day=pd.to_datetime(frame["day"])))
     assert (found == frame["liked"]).mean() > 0.9

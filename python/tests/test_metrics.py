@@ -31,7 +31,10 @@ def same(name, *args, **options):
     if ours is None or theirs is None:
         # What is not defined is not finite in one place and refused in another: both say that there is no number.
         other = ours or theirs
-        assert other is None or not any(np.isfinite(np.asarray(value, dtype=float)).any() for value in other), (ours, theirs)
+        assert other is None or not any(np.isfinite(np.asarray(value, dtype=float)).any() for value in other), (
+            ours,
+            theirs,
+        )
         return
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs):
@@ -210,7 +213,14 @@ def test_classes(name, options, kind, weighted):
 
 @pytest.mark.parametrize(
     "zero_division, weighted",
-    [("warn", "none"), ("warn", "some zero"), ("warn", "all zero"), (0.0, "none"), (1.0, "some zero"), (np.nan, "none")],
+    [
+        ("warn", "none"),
+        ("warn", "some zero"),
+        ("warn", "all zero"),
+        (0.0, "none"),
+        (1.0, "some zero"),
+        (np.nan, "none"),
+    ],
 )
 @pytest.mark.parametrize("average", ["binary", "micro", "macro", "weighted", None])
 @pytest.mark.parametrize("kind", CLASSES)
@@ -349,7 +359,8 @@ def tables(kind):
 
 @pytest.mark.parametrize("weighted", WEIGHTS)
 @pytest.mark.parametrize(
-    "kind", ["several", "text", "ties", "zeros", "a class is missing", "one class", "wrong width", "empty", "two columns"]
+    "kind",
+    ["several", "text", "ties", "zeros", "a class is missing", "one class", "wrong width", "empty", "two columns"],
 )
 @pytest.mark.parametrize(
     "name, options",
@@ -431,7 +442,13 @@ def test_groups(kind):
 def test_the_list_of_the_engine(name, weighted):
     """Each name of the list has the value of scikit-learn's scorer of that name."""
     metric = metrics.METRICS[name]
-    if "specificity" in name or name in ("d2_poisson_score", "d2_gamma_score", "neg_mean_pinball_loss", "cohen_kappa", "roc_auc_ovr_weighted"):
+    if "specificity" in name or name in (
+        "d2_poisson_score",
+        "d2_gamma_score",
+        "neg_mean_pinball_loss",
+        "cohen_kappa",
+        "roc_auc_ovr_weighted",
+    ):
         theirs = {
             "specificity": lambda y, f, sample_weight: sklearn.metrics.recall_score(1 - y, 1 - f, sample_weight=sample_weight),
             "specificity_macro": lambda y, f, sample_weight: np.mean(

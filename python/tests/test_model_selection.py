@@ -1,4 +1,5 @@
-"""Cross-validation and searches inside the engine give the scores that fitting one by one gives; the rest is scikit-learn's."""
+"""Cross-validation and searches inside the engine give the scores that fitting one by one gives; the rest is
+scikit-learn's."""
 
 import warnings
 
@@ -90,7 +91,9 @@ def test_scoring(scoring, engine):
         np.testing.assert_allclose(a[name], b[name], rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_absolute_error", "neg_root_mean_squared_error", "explained_variance"])
+@pytest.mark.parametrize(
+    "scoring", [None, "r2", "neg_mean_absolute_error", "neg_root_mean_squared_error", "explained_variance"]
+)
 def test_scoring_of_numbers(scoring, engine):
     a, b = (module.cross_val_score(ermine.Ridge(), XR, YR, scoring=scoring) for module in (ours, theirs))
     np.testing.assert_allclose(a, b, rtol=1e-12)
@@ -153,7 +156,11 @@ SEARCHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name, model, grid, X, y, options", SEARCHES, ids=[f"{s[0]}-{type(s[1]).__name__}-{i}" for i, s in enumerate(SEARCHES)])
+@pytest.mark.parametrize(
+    "name, model, grid, X, y, options",
+    SEARCHES,
+    ids=[f"{s[0]}-{type(s[1]).__name__}-{i}" for i, s in enumerate(SEARCHES)],
+)
 def test_searches(name, model, grid, X, y, options, engine):
     a, b = (getattr(module, name)(model, grid, **options).fit(X, y) for module in (ours, theirs))
     assert engine

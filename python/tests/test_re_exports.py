@@ -7,17 +7,22 @@ import pytest
 import ermine
 
 MODULES = """
-calibration cluster compose covariance cross_decomposition decomposition discriminant_analysis dummy ensemble feature_extraction
-feature_extraction.image feature_extraction.text feature_selection gaussian_process gaussian_process.kernels impute inspection isotonic
-kernel_approximation kernel_ridge linear_model manifold metrics metrics.cluster metrics.pairwise mixture model_selection multiclass
-multioutput naive_bayes neighbors neural_network pipeline preprocessing random_projection semi_supervised svm tree
+calibration cluster compose covariance cross_decomposition decomposition discriminant_analysis dummy ensemble
+feature_extraction feature_extraction.image feature_extraction.text feature_selection gaussian_process
+gaussian_process.kernels impute inspection isotonic kernel_approximation kernel_ridge linear_model manifold metrics
+metrics.cluster metrics.pairwise mixture model_selection multiclass multioutput naive_bayes neighbors neural_network
+pipeline preprocessing random_projection semi_supervised svm tree
 """.split()
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_name_is_there(name):
     theirs, ours = importlib.import_module(f"sklearn.{name}"), importlib.import_module(f"ermine.{name}")
-    own = [word for word, found in vars(theirs).items() if getattr(found, "__module__", "") == theirs.__name__ and word[0] != "_"]
+    own = [
+        word
+        for word, found in vars(theirs).items()
+        if getattr(found, "__module__", "") == theirs.__name__ and word[0] != "_"
+    ]
     public = getattr(theirs, "__all__", own)
     missing = [word for word in public if not hasattr(ours, word)]
     assert not missing

@@ -52,7 +52,9 @@ JOBS = {
 def page(request, tmp_path_factory):
     page = tmp_path_factory.mktemp("report") / "report.html"
     penguins = ROOT / "examples/penguins.csv"
-    subprocess.run([program(), "fit", penguins, *JOBS[request.param], "--report", page], check=True, capture_output=True)
+    subprocess.run(
+        [program(), "fit", penguins, *JOBS[request.param], "--report", page], check=True, capture_output=True
+    )
     return request.param, page
 
 
@@ -86,7 +88,9 @@ def test_paper_holds_everything(page, tmp_path):
 
 
 def test_names_are_text_and_never_markup(tmp_path):
-    rows = "".join(f"{i % 7},{i * i % 11},{['<b>yes</b>', '</script><script>alert(1)</script>'][i % 2]}\n" for i in range(60))
+    rows = "".join(
+        f"{i % 7},{i * i % 11},{['<b>yes</b>', '</script><script>alert(1)</script>'][i % 2]}\n" for i in range(60)
+    )
     (tmp_path / "hostile.csv").write_text('"<img src=x onerror=alert(2)>",b,y\n' + rows)
     page = tmp_path / "report.html"
     command = [program(), "fit", tmp_path / "hostile.csv", "--target", "y", "--models", "GaussianNB", "--report", page]
@@ -128,11 +132,14 @@ def hostile_table(path, target):
     path.write_text("\n".join(lines))
 
 
-@pytest.mark.parametrize("target, models", [
-    ("class", ["--models", "GaussianNB,LogisticRegression"]),
-    ("class", ["--model", "DecisionTreeClassifier"]),
-    ("number", ["--model", "Ridge"]),
-])
+@pytest.mark.parametrize(
+    "target, models",
+    [
+        ("class", ["--models", "GaussianNB,LogisticRegression"]),
+        ("class", ["--model", "DecisionTreeClassifier"]),
+        ("number", ["--model", "Ridge"]),
+    ],
+)
 def test_hovering_over_every_chart_runs_nothing(tmp_path, target, models):
     hostile_table(tmp_path / "t.csv", target)
     page = tmp_path / "report.html"
@@ -140,7 +147,8 @@ def test_hovering_over_every_chart_runs_nothing(tmp_path, target, models):
     subprocess.run(command, check=True, capture_output=True)
     text = page.read_text()
     assert text.count("Content-Security-Policy") == 1
-    # The policy stops this script as it would stop any other: first without it, to see that names are text by themselves.
+    # The policy stops this script as it would stop any other: first without it, to see that names are text by
+    # themselves.
     head, _, _ = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", text).rpartition("</body>")
     hovered = tmp_path / "hovered.html"
     hovered.write_text(head + HOVER + "</body></html>")
@@ -156,6 +164,10 @@ def test_hovering_over_every_chart_runs_nothing(tmp_path, target, models):
 
     guarded = tmp_path / "guarded.html"
     head, _, _ = text.rpartition("</body>")
-    guarded.write_text(head + '<img src=x onerror="document.title=1"><script>document.title = "ran"</script></body></html>')
+    guarded.write_text(
+        head + '<img src=x onerror="document.title=1"><script>document.title = "ran"</script></body></html>'
+    )
     dom, said = opened(guarded)
-    assert "<title>ran" not in dom and "<title>1<" not in dom and any("Content Security Policy" in line for line in said)
+    assert (
+        "<title>ran" not in dom and "<title>1<" not in dom and any("Content Security Policy" in line for line in said)
+    )

@@ -85,7 +85,10 @@ def test_learnt(name, params):
 
 @pytest.mark.parametrize("params", [{"norm": None}, {"norm": "l1"}, {"use_idf": False}, {"smooth_idf": False}, {"sublinear_tf": True}], ids=str)  # fmt: skip
 def test_weighing(params):
-    equal(ours.TfidfVectorizer(**params).fit_transform(documents()), theirs.TfidfVectorizer(**params).fit_transform(documents()))
+    equal(
+        ours.TfidfVectorizer(**params).fit_transform(documents()),
+        theirs.TfidfVectorizer(**params).fit_transform(documents()),
+    )
 
 
 @pytest.mark.parametrize(

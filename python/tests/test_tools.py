@@ -152,8 +152,16 @@ def test_skops(cls):
 
 
 def test_mlflow(tmp_path):
-    mlflow = pytest.importorskip("mlflow.sklearn", reason="a large package")
+    """A run logs a fitted model, and whoever loads it, as scikit-learn's or as any model, gets the same answers."""
+    mlflow = pytest.importorskip("mlflow", reason="a large package")
     X, y = load_iris(return_X_y=True)
     model = ermine.RandomForestClassifier(5, random_state=0).fit(X, y)
-    mlflow.save_model(model, tmp_path / "model")
-    np.testing.assert_array_equal(mlflow.load_model(str(tmp_path / "model")).predict(X), model.predict(X))
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'runs.db'}")
+    mlflow.create_experiment("ermine", artifact_location=(tmp_path / "artifacts").as_uri())
+    mlflow.set_experiment("ermine")
+    with mlflow.start_run():
+        logged = mlflow.sklearn.log_model(model, name="model", serialization_format="cloudpickle")
+    loaded = mlflow.sklearn.load_model(logged.model_uri)
+    assert type(loaded) is ermine.RandomForestClassifier
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(mlflow.pyfunc.load_model(logged.model_uri).predict(X), model.predict(X))

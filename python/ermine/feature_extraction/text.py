@@ -1,8 +1,9 @@
 """Documents into sparse counts, counted by the engine.
 
-The classes are scikit-learn's, with its parameters and attributes; the counting, which is all of the time, is the engine's, on all
-cores. A function of Python (`preprocessor`, `tokenizer`, a callable `analyzer`), a pattern or a vocabulary of one's own, accents to strip,
-files and bytes are scikit-learn's own work. In the scripts of India a word keeps its vowel signs, which Python's `\\w` cuts off.
+The classes are scikit-learn's, with its parameters and attributes; the counting, which is all of the time, is the
+engine's, on all cores. A function of Python (`preprocessor`, `tokenizer`, a callable `analyzer`), a pattern or a
+vocabulary of one's own, accents to strip, files and bytes are scikit-learn's own work. In the scripts of India a word
+keeps its vowel signs, which Python's `\\w` cuts off.
 """
 
 from numbers import Integral
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 import sklearn.feature_extraction.text as _sklearn
 
 from .. import _ermine
-from .._base import _threads
+from .._convert import _threads
 
 __all__ = ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"]
 
@@ -63,8 +64,9 @@ class _Counts:
         values, columns, starts, width = parts
         # Narrow row starts, as scikit-learn has them, wherever they fit.
         starts = starts if len(values) > np.iinfo(np.int32).max else starts.astype(np.int32)
-        return sp.csr_matrix((values.astype(self._type_out(), copy=False), columns, starts), shape=(len(starts) - 1, width))
-
+        return sp.csr_matrix(
+            (values.astype(self._type_out(), copy=False), columns, starts), shape=(len(starts) - 1, width)
+        )
 
     def _type_out(self):
         return self.dtype
@@ -117,7 +119,9 @@ class _Learns(_Counts):
         try:
             self._text, parts = _ermine.Text.fit(documents, params, threads=_threads(None), **self._weighing())
         except ValueError as error:
-            raise ValueError(f"empty vocabulary: {error}" if "no terms are left" in str(error) else str(error)) from None
+            raise ValueError(
+                f"empty vocabulary: {error}" if "no terms are left" in str(error) else str(error)
+            ) from None
         terms = self._text.vocabulary()
         self.fixed_vocabulary_ = False
         self.vocabulary_ = dict(zip(terms, range(len(terms))))

@@ -1,7 +1,7 @@
 """A pytest plugin: Ermine's classes in the place of scikit-learn's, under scikit-learn's own tests.
 
-Only tests that construct one of the replaced classes count. `RESULT` names the file that gets the outcome of each, and how many fits were the
-engine's and how many scikit-learn's.
+Only tests that construct one of the replaced classes count. `RESULT` names the file that gets the outcome of each, and
+how many fits were the engine's and how many scikit-learn's.
 """
 
 import collections
@@ -14,7 +14,8 @@ import ermine
 
 # Modules of scikit-learn that use the classes of others: they must be there before the names are replaced.
 BESIDE = (
-    "calibration", "compose", "covariance", "gaussian_process", "inspection", "multiclass", "multioutput", "pipeline", "semi_supervised",
+    "calibration", "compose", "covariance", "gaussian_process", "inspection", "multiclass", "multioutput", "pipeline",
+    "semi_supervised",
 )  # fmt: skip
 
 touched, results, reasons = set(), {}, {}

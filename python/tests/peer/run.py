@@ -1,9 +1,11 @@
-"""scikit-learn's own tests with Ermine's classes in the place of scikit-learn's, a process for each of its test modules.
+"""scikit-learn's own tests with Ermine's classes in the place of scikit-learn's, a process for each of its test
+modules.
 
     python python/tests/peer/run.py [--fast] [--share PERCENT] [--out FILE] [--list] [MODULE ...]
 
-Fails when a test fails that is not in `failures.txt`, which gives the reason of each, or, with `--share`, when a smaller share of the tests passes. A module
-without a result is always a failure. `--fast` runs a part that takes a few minutes; `--list` prints the failures in the form of `failures.txt`.
+Fails when a test fails that is not in `failures.txt`, which gives the reason of each, or, with `--share`, when a
+smaller share of the tests passes. A module without a result is always a failure. `--fast` runs a part that takes a few
+minutes; `--list` prints the failures in the form of `failures.txt`.
 """
 
 import argparse
@@ -20,29 +22,32 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 MODULES = """
-linear_model.tests.test_base linear_model.tests.test_coordinate_descent linear_model.tests.test_sparse_coordinate_descent
-linear_model.tests.test_huber linear_model.tests.test_logistic linear_model.tests.test_ridge linear_model.tests.test_perceptron
-linear_model.tests.test_sgd linear_model._glm.tests.test_glm linear_model.tests.test_bayes svm.tests.test_svm svm.tests.test_sparse
-svm.tests.test_bounds tests.test_kernel_ridge tests.test_naive_bayes tests.test_discriminant_analysis neighbors.tests.test_neighbors
-tree.tests.test_tree ensemble.tests.test_forest ensemble.tests.test_bagging ensemble.tests.test_weight_boosting
-ensemble._hist_gradient_boosting.tests.test_gradient_boosting neural_network.tests.test_mlp decomposition.tests.test_pca
-cluster.tests.test_k_means mixture.tests.test_gaussian_mixture preprocessing.tests.test_data preprocessing.tests.test_encoders
-preprocessing.tests.test_polynomial impute.tests.test_impute feature_extraction.tests.test_text ensemble.tests.test_voting
-ensemble.tests.test_stacking cluster.tests.test_dbscan cluster.tests.test_hierarchical decomposition.tests.test_incremental_pca
-decomposition.tests.test_kernel_pca decomposition.tests.test_truncated_svd tests.test_kernel_approximation
-mixture.tests.test_bayesian_mixture feature_selection.tests.test_variance_threshold feature_selection.tests.test_from_model
-feature_selection.tests.test_rfe feature_selection.tests.test_feature_select impute.tests.test_knn
-preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
+linear_model.tests.test_base linear_model.tests.test_coordinate_descent
+linear_model.tests.test_sparse_coordinate_descent linear_model.tests.test_huber linear_model.tests.test_logistic
+linear_model.tests.test_ridge linear_model.tests.test_perceptron linear_model.tests.test_sgd
+linear_model._glm.tests.test_glm linear_model.tests.test_bayes svm.tests.test_svm svm.tests.test_sparse
+svm.tests.test_bounds tests.test_kernel_ridge tests.test_naive_bayes tests.test_discriminant_analysis
+neighbors.tests.test_neighbors tree.tests.test_tree ensemble.tests.test_forest ensemble.tests.test_bagging
+ensemble.tests.test_weight_boosting ensemble._hist_gradient_boosting.tests.test_gradient_boosting
+neural_network.tests.test_mlp decomposition.tests.test_pca cluster.tests.test_k_means
+mixture.tests.test_gaussian_mixture preprocessing.tests.test_data preprocessing.tests.test_encoders
+preprocessing.tests.test_polynomial impute.tests.test_impute feature_extraction.tests.test_text
+ensemble.tests.test_voting ensemble.tests.test_stacking cluster.tests.test_dbscan cluster.tests.test_hierarchical
+decomposition.tests.test_incremental_pca decomposition.tests.test_kernel_pca decomposition.tests.test_truncated_svd
+tests.test_kernel_approximation mixture.tests.test_bayesian_mixture feature_selection.tests.test_variance_threshold
+feature_selection.tests.test_from_model feature_selection.tests.test_rfe feature_selection.tests.test_feature_select
+impute.tests.test_knn preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
 """.split()
 
 # Small modules, a few seconds each: part of the test command.
 FAST = """
-linear_model.tests.test_huber linear_model.tests.test_perceptron svm.tests.test_bounds tests.test_kernel_ridge tests.test_naive_bayes
-tests.test_discriminant_analysis ensemble.tests.test_weight_boosting ensemble.tests.test_voting ensemble.tests.test_stacking
-cluster.tests.test_dbscan cluster.tests.test_hierarchical decomposition.tests.test_incremental_pca decomposition.tests.test_kernel_pca
-decomposition.tests.test_truncated_svd tests.test_kernel_approximation feature_selection.tests.test_variance_threshold
-feature_selection.tests.test_from_model feature_selection.tests.test_rfe feature_selection.tests.test_feature_select impute.tests.test_knn
-preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
+linear_model.tests.test_huber linear_model.tests.test_perceptron svm.tests.test_bounds tests.test_kernel_ridge
+tests.test_naive_bayes tests.test_discriminant_analysis ensemble.tests.test_weight_boosting ensemble.tests.test_voting
+ensemble.tests.test_stacking cluster.tests.test_dbscan cluster.tests.test_hierarchical
+decomposition.tests.test_incremental_pca decomposition.tests.test_kernel_pca decomposition.tests.test_truncated_svd
+tests.test_kernel_approximation feature_selection.tests.test_variance_threshold
+feature_selection.tests.test_from_model feature_selection.tests.test_rfe feature_selection.tests.test_feature_select
+impute.tests.test_knn preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
 """.split()
 
 
@@ -63,7 +68,13 @@ def run(module, seconds):
         command += ["--continue-on-collection-errors", "--tb=line", "-c", os.devnull, "--pyargs", f"sklearn.{module}"]
         path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
         # Two modules at a time, each on its own core.
-        environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path, "RESULT": str(result), "SKLEARN_RUN_FLOAT32_TESTS": "0"}
+        environment = {
+            "OMP_NUM_THREADS": "1",
+            **os.environ,
+            "PYTHONPATH": path,
+            "RESULT": str(result),
+            "SKLEARN_RUN_FLOAT32_TESTS": "0",
+        }
         started = time.time()
         try:
             subprocess.run(command, env=environment, capture_output=True, timeout=seconds, cwd=place)
