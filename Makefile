@@ -12,6 +12,7 @@ test: setup lint test-rust test-python
 
 # And what takes longer or needs more: see SECURITY.md.
 test-all: test fuzz
+	ERMINE_THOROUGH=1 cargo test $(ALL) --quiet --test mpi
 	cargo deny check
 
 # All that tests need: MPI, a browser and Node by apt where they are missing, Python packages into .venv, those of Node into
@@ -23,7 +24,7 @@ setup: $(VENV)/ready
 
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet scikit-learn==1.9.1 scipy pandas polars pyarrow pytest pytest-timeout mpi4py \
+	$(BIN)/pip install --quiet scikit-learn==1.9.1 scipy pandas polars pyarrow pytest pytest-timeout pytest-xdist mpi4py \
 		cloudpickle skops onnx onnxruntime duckdb \
 		ruff mypy
 	touch $@
@@ -51,7 +52,7 @@ python: $(VENV)/ready build
 
 test-python: python
 	$(BIN)/python python/generate.py --check
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses 2
 	$(BIN)/python python/tests/peer/run.py --fast --share 97
 
 # scikit-learn's own tests with Ermine's classes in the place of scikit-learn's; what fails stands in

@@ -15,7 +15,10 @@ use ermine_app::{
     rows::Encoded,
     table::Table,
 };
-use std::{io::Write, path::PathBuf};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 pub fn check_command() -> Command {
     let limit = |name: &'static str, default: &'static str, help: &'static str| {
@@ -53,7 +56,7 @@ pub fn limits(matches: &ArgMatches) -> Limits {
 
 pub fn check(
     out: &mut impl Write,
-    model: &PathBuf,
+    model: &Path,
     inputs: &Inputs,
     limits: Limits,
     json: bool,
@@ -135,7 +138,7 @@ fn show_drift(out: &mut impl Write, found: &Drift) -> std::io::Result<()> {
 
 pub fn diff(
     out: &mut impl Write,
-    models: [&PathBuf; 2],
+    models: [&Path; 2],
     inputs: &Inputs,
     json: bool,
     threads: Option<usize>,

@@ -235,11 +235,14 @@ fn every_sum_gives_the_model_file_of_one_process() {
         fs::remove_file(folder.join(to)).unwrap();
         Ok(bytes)
     };
-    let check = |entry: &Entry| -> Result<(), String> {
+    // Each model is run in two of the ways, every way by two models in five; `make test-all` runs all.
+    let thorough = std::env::var_os("ERMINE_THOROUGH").is_some();
+    let check = |place: usize, entry: &Entry| -> Result<(), String> {
         let one = run(entry, None, "whole.csv")?;
         let cuts =
             [(1, "part-*.csv"), (2, "whole.csv"), (3, "part-*.parquet"), (4, "whole.parquet"), (7, "part-*.csv")];
-        for (processes, data) in cuts {
+        let wanted = |way: usize| thorough || (way + place) % cuts.len() < 2;
+        for (_, (processes, data)) in cuts.into_iter().enumerate().filter(|(way, _)| wanted(*way)) {
             if run(entry, Some(processes), data)? != one {
                 return Err(format!("{}: {processes} processes come to another model from {data}", entry.name));
             }
@@ -248,9 +251,11 @@ fn every_sum_gives_the_model_file_of_one_process() {
     };
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
-        while let Some(entry) = models.get(next.fetch_add(1, Ordering::Relaxed)) {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(entry) = models.get(place) else { break };
             let begin = Instant::now();
-            wrong.lock().unwrap().extend(check(entry).err());
+            wrong.lock().unwrap().extend(check(place, entry).err());
             println!("{:6.1} s  {}", begin.elapsed().as_secs_f64(), entry.name);
         }
     };

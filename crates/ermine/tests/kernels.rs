@@ -56,7 +56,7 @@ fn scikit_learn_values() {
         }
         let entry = ermine::entry(name.trim_end_matches('3')).unwrap();
         let known: Vec<&str> = (entry.params)().iter().map(|param| param.name).collect();
-        let mut values = ermine::Values::new();
+        let mut values = Values::new();
         for (param, value) in case["params"].as_object().unwrap() {
             let value = match value {
                 Value::Number(n) => ermine::Value::Float(n.as_f64().unwrap()),
@@ -85,7 +85,7 @@ fn scikit_learn_values() {
             "KernelPCA" => Output::Transform,
             _ => Output::Value,
         };
-        let out = ermine::predict(&ctx, &*fit.model, &rows, output, false).unwrap();
+        let out = predict(&ctx, &*fit.model, &rows, output, false).unwrap();
         let mut found: Vec<f64> = out.values.iter().step_by(7).copied().collect();
         if name == "KernelPCA" {
             found.iter_mut().for_each(|v| *v = v.abs());
@@ -140,7 +140,7 @@ fn the_gap_closes_with_the_tolerance() {
 }
 
 fn decision(fit: &Fit<ermine::svm::SupportClassifier>, x: &X, output: Output) -> Matrix {
-    ermine::predict(&Ctx::new(0), &fit.model, x, output, false).unwrap()
+    predict(&Ctx::new(0), &fit.model, x, output, false).unwrap()
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn precomputed_values_give_the_same_model() {
     let direct = ridge.fit(&Data::new(rows).real(&score).unwrap(), &ctx).unwrap();
     let given = KernelRidge { kernel: Kernel::Precomputed, ..ridge }.fit(&Data::new(gram).real(&score).unwrap(), &ctx);
     let (a, b) = (
-        ermine::predict(&ctx, &direct.model, &rows, Output::Value, false).unwrap(),
-        ermine::predict(&ctx, &given.unwrap().model, &gram, Output::Value, false).unwrap(),
+        predict(&ctx, &direct.model, &rows, Output::Value, false).unwrap(),
+        predict(&ctx, &given.unwrap().model, &gram, Output::Value, false).unwrap(),
     );
     close(&a.values, &b.values, 1e-10, "KernelRidge");
 }
@@ -401,8 +401,7 @@ fn a_kernel_distance_is_a_metric_by_text() -> Result<()> {
     // A Gaussian kernel's distance grows with the Euclidean one: the same neighbours.
     let plain =
         KNeighborsClassifier::default().fit(&Data::new(rows).classes(&classes, 3)?, &Ctx::new(0).with_threads(2))?;
-    let of =
-        |model: &dyn ermine::AnyModel| ermine::predict(&Ctx::new(0), model, &rows, Output::Neighbours, false).unwrap();
+    let of = |model: &dyn ermine::AnyModel| predict(&Ctx::new(0), model, &rows, Output::Neighbours, false).unwrap();
     // But for distances that are equal within rounding. A row has the numbers of its five neighbours, then how far they are.
     let (by_kernel, by_distance) = (of(&fit.model), of(&plain.model));
     let numbers = |found: &Matrix, i: usize| found.row(i)[..5].to_vec();

@@ -4,6 +4,9 @@
 //! float64 (or CSR parts) and makes the copy where an input is something else. Work runs on a thread of its own without the
 //! interpreter lock, while the calling thread waits for it and for Ctrl-C.
 
+// The arguments of a Python function are its signature.
+#![allow(clippy::too_many_arguments)]
+
 mod convert;
 mod encode;
 mod exchange;

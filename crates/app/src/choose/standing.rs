@@ -142,13 +142,15 @@ fn flexibility(model: &str) -> Option<Flexibility> {
 }
 
 /// One standard error rule (Breiman et al. 1984): the simplest of those that are as good as the first takes its place, if the first
-/// does not beat it on most folds as well; a single wild fold makes a wide error, and many things as good. Returns who led.
+/// does not beat it on most folds as well; a single wild fold makes a wide error, and many things as good. Nor if the simpler one is
+/// surer of what is wrong: on few rows many are tied by accuracy, and a single tree has probabilities of 0 and 1. Returns who led.
 pub(super) fn prefer_simple(standings: &mut [Standing], metric: &Metric) -> Option<String> {
     let first = standings.first()?;
     let close = |other: &Standing| {
         let pairs = first.scores.iter().zip(&other.scores);
         let beaten = pairs.filter(|(a, b)| metric.turned(**a) > metric.turned(**b)).count();
-        other.as_good && 2 * beaten <= first.scores.len() + 1
+        let as_sure = !first.tie.is_finite() || other.tie >= 1.05 * first.tie - 0.01;
+        other.as_good && 2 * beaten <= first.scores.len() + 1 && as_sure
     };
     // The first of several is the one that scores highest.
     let (at, simplest) = standings
@@ -212,5 +214,24 @@ mod tests {
         let noisy = ("DecisionTreeRegressor", [0.80, 0.20, 0.75, 0.30, 0.61]);
         // Both are behind; the noisy one by more, and simpler, and its error is wide enough for a tie.
         assert_ne!(chosen(&[leader, steady, noisy]).0, "DecisionTreeRegressor");
+    }
+
+    #[test]
+    fn whoever_is_surer_of_what_is_wrong_does_not_take_the_first_place() {
+        let standing = |model: &str, scores: [f64; 5], loss: f64| {
+            let scored =
+                Scored { scores: scores.to_vec(), tie: -loss, seconds: 0.1, problem: None, cut: false, wild: false };
+            Standing::new(&Spec::new(model), 100, false).unwrap().scored(scored, 5)
+        };
+        let chosen = |loss: f64| {
+            let forest = standing("ExtraTreesClassifier", [0.69, 0.66, 0.72, 0.68, 0.70], 0.6);
+            let tree = standing("DecisionTreeClassifier", [0.68, 0.67, 0.71, 0.69, 0.69], loss);
+            let mut standings = [forest, tree];
+            mark(&mut standings, 5);
+            prefer_simple(&mut standings, metrics::metric("accuracy").unwrap());
+            standings[0].model.clone()
+        };
+        assert_eq!(chosen(0.61), "DecisionTreeClassifier");
+        assert_eq!(chosen(9.0), "ExtraTreesClassifier");
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     store::TargetColumn,
     table::{Column, Field, Schema, Summary, Table},
 };
-use ermine::{Ctx, Data, Estimator, Matrix, Result, X, linear::LinearRegression, split::Fold};
+use ermine::{Ctx, Data, Estimator, Matrix, Result, X, core::ctx::Alone, linear::LinearRegression, split::Fold};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
@@ -33,6 +33,8 @@ pub fn inspect(
     keep: &[String],
     ctx: &Ctx,
 ) -> Result<Findings> {
+    // Every worker has the whole sample.
+    let ctx = &ctx.clone().with_exchange(Alone);
     let (table, mut look) = (&sample.table, Findings::default());
     let truth = table.column(&target.name)?;
     let encoded = match target.classes.is_empty() {
