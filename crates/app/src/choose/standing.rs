@@ -1,7 +1,7 @@
 //! How one candidate did, who is tied with the best, and which of them is chosen.
 
 use super::compare::Scored;
-use ermine::{Flexibility, Result, Spec, Task, Value, metrics::Metric, search};
+use ermine::{Flexibility, Result, Spec, Task, Value, core::ctx::Candidate, metrics::Metric, search};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -80,6 +80,20 @@ impl Standing {
 }
 
 impl Standing {
+    /// For whoever watches the comparison.
+    pub(super) fn candidate(&self) -> Candidate {
+        Candidate {
+            model: self.model.clone(),
+            params: self.params.clone(),
+            rows: self.rows,
+            mean: self.mean,
+            margin: self.margin.filter(|margin| margin.is_finite()),
+            seconds: self.seconds,
+            tuned: self.tuned,
+            note: self.note.clone(),
+        }
+    }
+
     /// Whether it says how sure it is, or is a number anyway.
     pub(super) fn can_vote(&self) -> bool {
         let task = ermine::entry(&self.model).map(|entry| entry.info.task);
