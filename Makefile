@@ -4,9 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: docs test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
+.PHONY: docs test test-all setup lint test-rust test-browser python test-python conformance conformance-fast fuzz generate bench clean
 
-test: setup lint test-rust test-python
+test: setup lint test-rust test-browser test-python
 
 # And what takes longer or needs more: see SECURITY.md.
 test-all: test fuzz
@@ -17,7 +17,7 @@ test-all: test fuzz
 setup: $(VENV)/ready
 	tools/install-mpi.sh
 	tools/install-browser.sh
-	[ -d node_modules/typescript ] || npm ci --silent --no-fund --no-audit
+	[ -d node_modules/playwright-core ] || npm ci --silent --no-fund --no-audit
 
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +38,10 @@ lint:
 
 test-rust:
 	cargo test --workspace --exclude ermine-py --features ermine-cli/mpi
+
+# The lab in a browser, with the program that the tests of the workspace have built.
+test-browser:
+	node --test crates/web/browser/
 
 # A development build shares its dependencies with the tests of the workspace.
 python: $(VENV)/ready

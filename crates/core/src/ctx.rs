@@ -80,6 +80,10 @@ impl Ctx {
         Ctx { trace: Some(trace), ..self }
     }
 
+    pub fn without_trace(self) -> Self {
+        Ctx { trace: None, ..self }
+    }
+
     /// Records a step, if anybody wants to see it; `values` is not computed otherwise.
     pub fn record(&self, what: &'static str, values: impl FnOnce() -> Vec<(&'static str, Matrix)>) {
         if let Some(trace) = &self.trace {
@@ -236,6 +240,9 @@ pub struct Candidate {
     pub tuned: bool,
     /// Why it has no score.
     pub note: Option<String>,
+    /// What the score is.
+    pub metric: &'static str,
+    pub greater_is_better: bool,
 }
 
 pub trait Observer: Send + Sync {

@@ -314,9 +314,8 @@ impl Course<'_> {
                 ctx.check()?;
                 ctx.progress(Progress { what, step: i + 1, of: Some(specs.len()), value: None });
                 let scored = self.score(&specs[i], rung, &alone)?;
-                ctx.candidate(
-                    &Standing::new(&specs[i], rows, what == "searching")?.scored(scored.clone(), rung.each).candidate(),
-                );
+                let standing = Standing::new(&specs[i], rows, what == "searching")?.scored(scored.clone(), rung.each);
+                ctx.candidate(&standing.candidate(contest.metric));
                 mine.push((i, scored));
             }
             Ok(mine)

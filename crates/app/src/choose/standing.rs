@@ -81,7 +81,7 @@ impl Standing {
 
 impl Standing {
     /// For whoever watches the comparison.
-    pub(super) fn candidate(&self) -> Candidate {
+    pub(super) fn candidate(&self, metric: &Metric) -> Candidate {
         Candidate {
             model: self.model.clone(),
             params: self.params.clone(),
@@ -91,6 +91,8 @@ impl Standing {
             seconds: self.seconds,
             tuned: self.tuned,
             note: self.note.clone(),
+            metric: metric.plain_name(),
+            greater_is_better: metric.greater_is_better,
         }
     }
 

@@ -8,9 +8,9 @@ use crate::{
     read::{Opened, Sample},
     rows::Encoded,
     run::Job,
-    table::{Column, MISSING, Summary, Table},
+    table::{Column, Kind, MISSING, Summary, Table},
 };
-use ermine::{Ctx, Result};
+use ermine::{Ctx, Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
@@ -134,6 +134,56 @@ pub fn look(job: &Job, opened: &Opened, ctx: &Ctx) -> Result<Look> {
         });
     }
     Ok(look)
+}
+
+/// Two columns of numbers as points, with a class where the target has few.
+#[derive(Clone, Debug, Serialize)]
+pub struct Points {
+    pub names: [String; 2],
+    /// Right, up, class.
+    pub rows: Vec<(f64, f64, usize)>,
+    pub classes: Vec<String>,
+}
+
+/// Points of a page: more would hide each other.
+const POINTS: usize = 300;
+
+/// The two columns of numbers that go with the target best, or the first two.
+pub fn points(job: &Job, opened: &Opened, ctx: &Ctx) -> Result<Points> {
+    let look = look(job, opened, ctx)?;
+    let table = &opened.sample.table;
+    let is_free = |column: &&LookColumn| {
+        let name = &column.summary.name;
+        column.summary.kind == Kind::Number
+            && job.target.as_ref() != Some(name)
+            && !job.ignore.contains(name)
+            && look.left_out.iter().all(|drop| drop.column != *name)
+    };
+    let mut found: Vec<&LookColumn> = look.columns.iter().filter(is_free).collect();
+    found.sort_by(|a, b| {
+        let strength = |column: &LookColumn| column.association.as_ref().map_or(0.0, |found| found.value.abs());
+        strength(b).total_cmp(&strength(a))
+    });
+    let [first, second, ..] = &found[..] else {
+        return Err(Error::Data("the table has no two columns of numbers".into()));
+    };
+    let names = [first.summary.name.clone(), second.summary.name.clone()];
+    let truth = match &job.target {
+        Some(target) if !look.classes.is_empty() => Some(table.column(target)?),
+        _ => None,
+    };
+    let (Column::Number(x), Column::Number(y)) = (table.column(&names[0])?, table.column(&names[1])?) else {
+        return Err(Error::Data("the table has no two columns of numbers".into()));
+    };
+    let class = |row: usize| match truth {
+        None => Some(0),
+        Some(truth) if truth.is_missing(row) => None,
+        Some(truth) => look.classes.iter().position(|name| *name == truth.value_text(row)),
+    };
+    let known = (0..table.rows()).filter(|&row| x[row].is_finite() && y[row].is_finite());
+    let all: Vec<(f64, f64, usize)> = known.filter_map(|row| Some((x[row], y[row], class(row)?))).collect();
+    let step = all.len().div_ceil(POINTS).max(1);
+    Ok(Points { names, rows: all.into_iter().step_by(step).collect(), classes: look.classes })
 }
 
 /// Without a target, columns that look like an id.

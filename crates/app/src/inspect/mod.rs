@@ -7,7 +7,7 @@
 mod leak;
 mod look;
 
-pub use look::{Association, Correlations, Look, LookColumn, Picture, look};
+pub use look::{Association, Correlations, Look, LookColumn, Picture, Points, look, points};
 
 use crate::{
     plan::Dropped,

@@ -51,9 +51,12 @@ pub const ASSETS: &[Asset] = assets! {
     "lab/use.js": SCRIPT,
     "lab/watch.js": SCRIPT,
     "lab/watch/stage.js": SCRIPT,
-    "lab/watch/player.js": SCRIPT,
+    "lab/watch/cluster.js": SCRIPT,
+    "lab/watch/linear.js": SCRIPT,
+    "lab/watch/regions.js": SCRIPT,
     "lab/watch/sets.js": SCRIPT,
     "lab/watch/stops.js": SCRIPT,
+    "lab/watch/trees.js": SCRIPT,
 };
 
 pub fn find(path: &str) -> Option<&'static Asset> {

@@ -31,6 +31,9 @@ const MODULES: &[&str] = &[
     include_str!("../../assets/ui/report/model.js"),
     include_str!("../../assets/ui/report/clusters.js"),
     include_str!("../../assets/ui/report/columns.js"),
+    include_str!("../../assets/ui/report/threshold.js"),
+    include_str!("../../assets/ui/report/worst.js"),
+    include_str!("../../assets/ui/sections.js"),
     include_str!("../../assets/ui/report.js"),
 ];
 

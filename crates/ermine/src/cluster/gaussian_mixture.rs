@@ -18,6 +18,7 @@ use crate::{
         param::{ArrayParam, at_least, log},
         params, reduce, rng, simd,
         stats::CrossProducts,
+        trace,
     },
     engine::em::{self, Em, Limits, Outcome},
 };
@@ -106,6 +107,7 @@ impl Estimator for GaussianMixture {
         }
         let Outcome { params, bound, mut log } = best.expect("at least one start");
         problem.report_collapse(&params, &mut log);
+        ctx.record("chosen", || problem.step(&params, bound, data));
         Ok(Fit::new(GaussianMixtureModel { mixture: params, bound }, log))
     }
 }
@@ -711,6 +713,26 @@ impl<'a> Em for Problem<'a> {
 
     fn maximise(&self, params: &Mixture, stat: Sums) -> Result<Mixture> {
         self.update(&params.means, stat)
+    }
+
+    fn step(&self, params: &Mixture, bound: f64, data: &dyn Source) -> Vec<(&'static str, Matrix)> {
+        let (k, held) = (params.weights.len(), params.covariances.len());
+        // Tied components share one row.
+        let rows = if params.covariance_type == Covariance::Tied { 1 } else { k };
+        let mut values = vec![
+            ("means", params.means.clone()),
+            ("covariances", Matrix::new(params.covariances.clone(), rows, held / rows)),
+            ("weights", trace::column(params.weights.iter().copied())),
+            ("bound", trace::number(bound)),
+        ];
+        // Responsibilities, where the rows are at hand.
+        if let Ok(batch) = data.in_memory("GaussianMixture", "its steps are recorded") {
+            let mut shares = Matrix::zeros(batch.rows(), k);
+            if predict_mixture(params, &params.constants(), &batch.x, Output::Probability, &mut shares.values).is_ok() {
+                values.push(("responsibilities", shares));
+            }
+        }
+        values
     }
 }
 

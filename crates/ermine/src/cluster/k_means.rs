@@ -23,6 +23,7 @@ use crate::{
         reduce::{leaf_rows, sweep},
         simd,
         stats::{ColumnMoments, Moments},
+        trace,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -119,7 +120,9 @@ impl Estimator for KMeans {
                 best = Some(run);
             }
         }
-        Ok(best.expect("at least one start").into_fit(problem.moments.mean))
+        let best = best.expect("at least one start");
+        ctx.record("chosen", || best.step());
+        Ok(best.into_fit(problem.moments.mean))
     }
 }
 
@@ -146,7 +149,16 @@ struct Run {
     notes: Vec<String>,
 }
 
+/// What a pass knew.
+fn step(centres: &Matrix, labels: impl Iterator<Item = f64>, inertia: f64) -> Vec<(&'static str, Matrix)> {
+    vec![("centres", centres.clone()), ("labels", trace::column(labels)), ("inertia", trace::number(inertia))]
+}
+
 impl Run {
+    fn step(&self) -> Vec<(&'static str, Matrix)> {
+        step(&self.centres, self.labels.iter().map(|label| *label as f64), self.inertia)
+    }
+
     fn into_fit(self, mean: Vec<f64>) -> Fit<KMeansModel> {
         let certificate = FitLog::monotone(&self.path);
         let log = FitLog::ended(self.path.len(), self.path, self.halt, certificate).with_notes(self.notes);
@@ -169,6 +181,7 @@ impl Problem<'_> {
             let assign = Assign::new(&centres, &self.moments.mean, moves);
             let mut sums = sweep(ctx, self.data, &assign, &mut cells)?;
             path.push(sums.inertia);
+            ctx.record("assign", || step(&centres, cells.iter().map(|cell| f64::from(cell.label)), sums.inertia));
             let empty = sums.weight.iter().filter(|&&weight| weight == 0.0).count();
             if empty > 0 {
                 let farthest = sweep(ctx, self.data, &Farthest { centres: &centres, count: empty }, &mut cells)?;

@@ -17,7 +17,7 @@
 use super::gram::Gram;
 use crate::{
     Bound, Ctx, Halt, Matrix, Result,
-    core::{ctx::Progress, linalg::Cholesky, simd::vectorised},
+    core::{ctx::Progress, linalg::Cholesky, simd::vectorised, trace},
 };
 
 pub struct Problem {
@@ -134,7 +134,18 @@ pub fn solve(
             v if v < 10.0 * tolerance => 0.5 * tolerance,
             _ => local,
         };
-        steps += inner.run(local, (max_steps - steps).min(200 * size.max(100)));
+        let mut seen = |now: &[f64]| {
+            ctx.record("pair", || {
+                let mut all = b.clone();
+                set.iter().zip(now).for_each(|(&v, value)| all[v] = *value);
+                vec![
+                    ("multipliers", trace::column(all)),
+                    ("rows", trace::column(rows.iter().map(|&row| f64::from(row)))),
+                ]
+            });
+        };
+        let most = (max_steps - steps).min(200 * size.max(100));
+        steps += inner.run(local, most, ctx.is_traced().then_some(&mut seen));
         let changes: Vec<(u32, f64)> = set
             .iter()
             .enumerate()
@@ -150,6 +161,15 @@ pub fn solve(
         rounds += 1;
     }
     let violation = ends.iter().map(Ends::violation).fold(0.0, f64::max);
+    ctx.record("solved", || {
+        let numbers = [("level", level[0]), ("violation", violation), ("gap", bound.gap)];
+        let mut values = vec![
+            ("multipliers", trace::column(b.iter().copied())),
+            ("rows", trace::column(rows.iter().map(|&row| f64::from(row)))),
+        ];
+        values.extend(numbers.map(|(name, value)| (name, trace::number(value))));
+        values
+    });
     Ok(Solution { b, f, level, steps, rounds, violation, bound, path, halt })
 }
 
@@ -338,7 +358,7 @@ impl Inner {
 
     /// Steps until no pair violates by more than `tolerance`; returns how many. Where pairs take very many, the free variables move
     /// together now and then.
-    fn run(&mut self, tolerance: f64, max_steps: usize) -> usize {
+    fn run(&mut self, tolerance: f64, max_steps: usize, mut seen: Option<&mut dyn FnMut(&[f64])>) -> usize {
         let patience = 500 + 20 * self.h.len();
         let mut done = 0;
         while done < max_steps {
@@ -349,6 +369,9 @@ impl Inner {
                     for step in 0..most {
                         let Some((i, j)) = self.pair(tolerance) else { return step };
                         self.step(i, j);
+                        if let Some(seen) = &mut seen {
+                            seen(&self.b);
+                        }
                     }
                     most
                 },

@@ -90,6 +90,14 @@ impl Asked {
         Ok(job)
     }
 
+    /// The job with its table.
+    pub fn open(&self, project: &Project, ctx: &Ctx) -> Result<(Job, Opened)> {
+        let job = self.job(project)?;
+        let open = || Opened::open(&job.inputs()?, &job.read, job.target.as_deref(), job.limits.memory, ctx);
+        let opened = ctx.install(open)?;
+        Ok((job, opened))
+    }
+
     /// The same on the command line.
     pub fn command(&self, table: &Path, name: &str) -> Vec<String> {
         let specs = self.specs();
@@ -170,9 +178,7 @@ impl Looks {
             return Ok(look.clone());
         }
         drop(kept);
-        let job = asked.job(project)?;
-        let opened =
-            ctx.install(|| Opened::open(&job.inputs()?, &job.read, job.target.as_deref(), job.limits.memory, ctx))?;
+        let (job, opened) = asked.open(project, ctx)?;
         let found = Arc::new(ctx.install(|| look(&job, &opened, ctx))?);
         kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back((asked, bytes, found.clone()));

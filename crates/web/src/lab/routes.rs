@@ -14,6 +14,7 @@ use axum::{
 use ermine::{Error, core::ctx::Cancel};
 use ermine_app::{
     explain::{Watched, watch},
+    inspect,
     report::{assets, html},
 };
 use futures_util::{FutureExt, stream};
@@ -34,6 +35,7 @@ pub fn router(lab: Arc<Lab>) -> Router {
         .route("/api/settings", post(settings))
         .route("/api/tables/{name}", post(upload))
         .route("/api/look", post(look))
+        .route("/api/points", post(points))
         .route("/api/runs", post(train))
         .route("/api/runs/{id}/cancel", post(async |lab: Shared, id: Path<u64>| stop(&lab, id.0, false)))
         .route("/api/runs/{id}/enough", post(async |lab: Shared, id: Path<u64>| stop(&lab, id.0, true)))
@@ -213,6 +215,20 @@ async fn look(State(lab): Shared, request: Request) -> Response {
     answered(see().await)
 }
 
+/// Two columns of a table, to watch an algorithm on.
+async fn points(State(lab): Shared, request: Request) -> Response {
+    let see = async || -> Answered {
+        let asked = Asked::of(&body(&lab, request).await?).map_err(refused)?;
+        let found = compute(&lab, move |lab| {
+            let ctx = lab.work.context(asked.seed);
+            let (job, opened) = asked.open(&lab.project, &ctx).map_err(refused)?;
+            inspect::points(&job, &opened, &ctx).map_err(refused)
+        });
+        Ok(as_json(&found.await?))
+    };
+    answered(see().await)
+}
+
 async fn train(State(lab): Shared, request: Request) -> Response {
     let begin = async || -> Answered {
         let asked = Asked::of(&body(&lab, request).await?).map_err(refused)?;
@@ -266,7 +282,7 @@ async fn predict(State(lab): Shared, Path(name): Path<String>, request: Request)
         let query = request.uri().query().unwrap_or_default().to_string();
         let body = body(&lab, request).await?;
         let said = compute(&lab, move |lab| using::predict(&*lab.loaded(&name)?, &query, &body)).await?;
-        Ok(answer(StatusCode::OK, "application/json", said))
+        Ok(as_json(&said))
     };
     answered(say().await)
 }

@@ -92,7 +92,7 @@ pub fn form(loaded: &Loaded) -> Value {
 }
 
 /// What the model says of rows of JSON; with `?explain=true` also why.
-pub fn predict(loaded: &Loaded, query: &str, body: &[u8]) -> Result<Vec<u8>, Refusal> {
+pub fn predict(loaded: &Loaded, query: &str, body: &[u8]) -> Result<Value, Refusal> {
     let mut asked = Asked::of(query, loaded)?;
     if loaded.fitted.has(Output::Deviation) && asked.outputs.contains(&Output::Value) {
         asked.interval = Some(LEVEL);
@@ -118,8 +118,9 @@ pub fn predict(loaded: &Loaded, query: &str, body: &[u8]) -> Result<Vec<u8>, Ref
             explained.push(found.map_err(of_error)?);
         }
     }
-    let answer = Answer { fitted: &loaded.fitted, said: &said, rows: 0..frame.x.rows, interval, explained: &explained };
-    Ok(answer.json(form, &[]))
+    let answer = Answer { fitted: &loaded.fitted, said: &said, rows: 0..frame.x.rows, interval, explained: &[] };
+    let said: Value = serde_json::from_slice(&answer.json(form, &[])).unwrap_or_default();
+    Ok(json!({ "said": said, "explanations": explained }))
 }
 
 /// The predictions of a file behind its own columns, as CSV.
