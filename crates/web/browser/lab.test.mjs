@@ -24,11 +24,14 @@ after(async () => {
 
 /** Drops a file on the page, as a hand does. */
 async function drop(page, name, content) {
-  const data = await page.evaluateHandle(([name, content]) => {
-    const transfer = new DataTransfer();
-    transfer.items.add(new File([content], name, { type: "text/csv" }));
-    return transfer;
-  }, [name, content]);
+  const data = await page.evaluateHandle(
+    ([name, content]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([content], name, { type: "text/csv" }));
+      return transfer;
+    },
+    [name, content],
+  );
   await page.dispatchEvent("#page", "drop", { dataTransfer: data });
 }
 
@@ -54,7 +57,8 @@ test("from a dropped table to a prediction with its reasons", async () => {
   await page.click("text=Train a model");
   await page.click("text=Quick");
   await page.click("summary:has-text('Models:')");
-  for (const model of ["LogisticRegression", "DecisionTreeClassifier", "GaussianNB"]) await page.check(`label:text-is(" ${model}") input`);
+  for (const model of ["LogisticRegression", "DecisionTreeClassifier", "GaussianNB"])
+    await page.check(`label:text-is(" ${model}") input`);
   await page.click("button:text-is('Train')");
   await page.waitForSelector("[data-state=running] table tbody tr", { timeout: 30000 }).catch(() => {});
   await page.waitForSelector("[data-state=done]", { timeout: 60000 });
@@ -90,7 +94,9 @@ test("from a dropped table to a prediction with its reasons", async () => {
 
   const download = page.waitForEvent("download");
   await page.setInputFiles("input[aria-label='file to predict']", PENGUINS);
-  const saved = readFileSync(await (await download).path(), "utf8").trim().split("\n");
+  const saved = readFileSync(await (await download).path(), "utf8")
+    .trim()
+    .split("\n");
   assert.equal(saved.length, 345);
   assert.match(saved[0], /predicted species.*p\(Adelie\)/);
   await page.context().close();
@@ -99,7 +105,10 @@ test("from a dropped table to a prediction with its reasons", async () => {
 test("a run is seen by every page, also after a reload, and can be stopped", async () => {
   const [page, other] = [await newPage(browser), await newPage(browser)];
   await page.goto(lab.address);
-  const rows = Array.from({ length: 4000 }, (_, i) => `${Math.sin(i)},${(i * 7919) % 1000},${Math.cos(3 * i)},${(Math.sin(i) + Math.cos(3 * i)) > 0 ? "a" : "b"}`);
+  const rows = Array.from(
+    { length: 4000 },
+    (_, i) => `${Math.sin(i)},${(i * 7919) % 1000},${Math.cos(3 * i)},${Math.sin(i) + Math.cos(3 * i) > 0 ? "a" : "b"}`,
+  );
   await page.waitForSelector("#page h1");
   await drop(page, "large.csv", `x,y,z,label\n${rows.join("\n")}\n`);
   await page.waitForSelector("text=4,000 rows");
@@ -129,7 +138,10 @@ test("a run is seen by every page, also after a reload, and can be stopped", asy
 
 test("names and cells are text", async () => {
   const evil = "</script><img src=x onerror=globalThis.hit=1>";
-  const rows = Array.from({ length: 60 }, (_, i) => `${i % 7},${i % 2 ? evil : "<b>b</b>"},${i % 2 ? "<svg onload=globalThis.hit=1>" : "no"}`);
+  const rows = Array.from(
+    { length: 60 },
+    (_, i) => `${i % 7},${i % 2 ? evil : "<b>b</b>"},${i % 2 ? "<svg onload=globalThis.hit=1>" : "no"}`,
+  );
   const page = await newPage(browser);
   await page.goto(lab.address);
   await page.waitForSelector("#page h1");
@@ -163,8 +175,12 @@ test("every algorithm can be watched, and is the library's", async () => {
   assert.ok(stops.length >= 18, `${stops.length} stops`);
   for (const stop of stops) {
     await page.goto(lab.origin + "/" + stop);
-    await page.waitForFunction((stop) => document.querySelector(`.stops a[href="${stop}"]`)?.hasAttribute("aria-current")
-      && /^Step 1 of [0-9]+/.test(document.querySelector("#step")?.textContent || ""), stop);
+    await page.waitForFunction(
+      (stop) =>
+        document.querySelector(`.stops a[href="${stop}"]`)?.hasAttribute("aria-current") &&
+        /^Step 1 of [0-9]+/.test(document.querySelector("#step")?.textContent || ""),
+      stop,
+    );
     const count = Number((await page.textContent("#step")).match(/of (\d+)/)[1]);
     assert.ok(count >= 3, `${stop}: ${count} steps`);
     await page.click("[aria-label='last step']");
@@ -200,7 +216,9 @@ test("pages are usable in the dark and on a phone", async () => {
       await page.goto(`${lab.origin}/#/${name}`);
       await page.waitForSelector(`#page[data-page=${name}] h1`);
       await page.waitForLoadState("networkidle").catch(() => {});
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      const wide = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
       assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
       await clean(page, `${name}, ${JSON.stringify(options)}`);
     }
@@ -209,16 +227,19 @@ test("pages are usable in the dark and on a phone", async () => {
 });
 
 /** A request as it stands, without what a browser or fetch would add or forbid. */
-const raw = (path, headers, method = "GET", body = "") => new Promise((done, failed) => {
-  const { port } = new URL(lab.origin);
-  const request = http.request({ host: "127.0.0.1", port, path, method, headers }, (answer) => {
-    let text = "";
-    answer.on("data", (bytes) => { text += bytes; });
-    answer.on("end", () => done({ status: answer.statusCode, headers: answer.headers, text }));
+const raw = (path, headers, method = "GET", body = "") =>
+  new Promise((done, failed) => {
+    const { port } = new URL(lab.origin);
+    const request = http.request({ host: "127.0.0.1", port, path, method, headers }, (answer) => {
+      let text = "";
+      answer.on("data", (bytes) => {
+        text += bytes;
+      });
+      answer.on("end", () => done({ status: answer.statusCode, headers: answer.headers, text }));
+    });
+    request.on("error", failed);
+    request.end(body);
   });
-  request.on("error", failed);
-  request.end(body);
-});
 
 test("nobody else gets in", async () => {
   const host = new URL(lab.origin).host;
@@ -230,12 +251,26 @@ test("nobody else gets in", async () => {
   assert.equal(await status(`/api/state?token=${lab.token}`, { host }), 401, "a token in the address is not taken");
   assert.equal(await status("/api/state", { host: "evil.example", ...bearer }), 403, "DNS rebinding");
   assert.equal(await status("/", { host: `evil.example:${host.split(":")[1]}` }), 403, "DNS rebinding, the page");
-  assert.equal(await status("/api/runs", { host, ...bearer, origin: "https://evil.example" }, "POST", "{}"), 403, "another page");
-  assert.equal(await status("/api/state", { host, ...bearer, "sec-fetch-site": "cross-site" }), 403, "another page, by GET");
+  assert.equal(
+    await status("/api/runs", { host, ...bearer, origin: "https://evil.example" }, "POST", "{}"),
+    403,
+    "another page",
+  );
+  assert.equal(
+    await status("/api/state", { host, ...bearer, "sec-fetch-site": "cross-site" }),
+    403,
+    "another page, by GET",
+  );
   for (const path of ["/api/runs", "/api/settings", "/api/look", "/api/runs/1/cancel", "/api/models/x/remove"]) {
     assert.equal(await status(path, { host, ...bearer }), 405, `${path} by GET`);
   }
-  for (const path of ["/../Cargo.toml", "/ui/../../Cargo.toml", "/%2e%2e/Cargo.toml", "/etc/passwd", "/lab/../../../etc/passwd"]) {
+  for (const path of [
+    "/../Cargo.toml",
+    "/ui/../../Cargo.toml",
+    "/%2e%2e/Cargo.toml",
+    "/etc/passwd",
+    "/lab/../../../etc/passwd",
+  ]) {
     assert.equal(await status(path, { host }), 404, path);
   }
   for (const table of ["../../../etc/passwd", "/etc/passwd", "..", "lab.json", "../lab.json"]) {
@@ -247,7 +282,11 @@ test("nobody else gets in", async () => {
     assert.ok([404].includes(await status(`/api/models/${model}/file`, { host, ...bearer })), model);
   }
   assert.equal(await status("/api/runs", { host, ...bearer }, "POST", "not json"), 422);
-  assert.equal(await status("/api/look", { host, ...bearer, "content-length": 1e9 }, "POST"), 413, "a body without end");
+  assert.equal(
+    await status("/api/look", { host, ...bearer, "content-length": 1e9 }, "POST"),
+    413,
+    "a body without end",
+  );
   const upload = await raw("/api/tables/..%2f..%2fescaped.csv", { host, ...bearer }, "POST", "a\n1\n");
   assert.equal(JSON.parse(upload.text).table, "escaped.csv", "the name stays in the folder");
   const page = await raw("/", { host });
@@ -265,7 +304,10 @@ test("a project is found again, and a table on the command line is read where it
   const again = await startLab(table, "--project", join(folder, "project"));
   assert.ok(again.seconds < 5, `${again.seconds} s to the address`);
   const state = await (await again.ask("/api/state")).json();
-  assert.deepEqual(state.tables.slice(0, 2).map(({ name }) => name), ["named.csv", "_img_src_x_onerror_hit_1_.csv"]);
+  assert.deepEqual(
+    state.tables.slice(0, 2).map(({ name }) => name),
+    ["named.csv", "_img_src_x_onerror_hit_1_.csv"],
+  );
   assert.ok(state.models.length >= 1, "models are kept");
   assert.equal(await again.end(), 0);
 });

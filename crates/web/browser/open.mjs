@@ -35,23 +35,40 @@ export async function startLab(...args) {
   });
   const [origin, token] = [address.split("/#")[0], address.split("token=")[1]];
   return {
-    address, origin, token, seconds: (performance.now() - begin) / 1000,
-    ask: (path, options = {}) => fetch(origin + path, { ...options, headers: { Authorization: `Bearer ${token}`, ...options.headers } }),
-    end: () => new Promise((ended) => {
-      child.removeAllListeners("exit");
-      child.on("exit", (code) => ended(code));
-      child.kill("SIGINT");
-    }),
+    address,
+    origin,
+    token,
+    seconds: (performance.now() - begin) / 1000,
+    ask: (path, options = {}) =>
+      fetch(origin + path, { ...options, headers: { Authorization: `Bearer ${token}`, ...options.headers } }),
+    end: () =>
+      new Promise((ended) => {
+        child.removeAllListeners("exit");
+        child.on("exit", (code) => ended(code));
+        child.kill("SIGINT");
+      }),
   };
 }
 
 export async function startBrowser() {
-  const found = ["chromium", "chromium-browser", "google-chrome", "chrome"].map((name) => {
-    try { return execFileSync("which", [name], { encoding: "utf8" }).trim(); } catch { return ""; }
-  }).find(Boolean);
+  const found = ["chromium", "chromium-browser", "google-chrome", "chrome"]
+    .map((name) => {
+      try {
+        return execFileSync("which", [name], { encoding: "utf8" }).trim();
+      } catch {
+        return "";
+      }
+    })
+    .find(Boolean);
   if (!found) throw new Error("there is no Chromium: 'make setup' installs one");
-  const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync"];
+  const quiet = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ];
   return chromium.launch({ executablePath: found, args: ["--no-sandbox", ...quiet] });
 }
 
@@ -60,7 +77,9 @@ export async function newPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
   const page = await context.newPage();
   page.problems = [];
-  page.on("console", (message) => { if (message.type() === "error") page.problems.push(message.text()); });
+  page.on("console", (message) => {
+    if (message.type() === "error") page.problems.push(message.text());
+  });
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("request", (request) => {
     const { hostname, protocol } = new URL(request.url());
@@ -78,6 +97,13 @@ export async function seriousFindings(page) {
   // Through the tools of the browser: the policy of the page lets no other script in.
   await page.evaluate(await readFile(AXE, "utf8"));
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-  return found.violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+  return found.violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .slice(0, 3)
+          .map((node) => node.html.slice(0, 160))
+          .join(" | ")}`,
+    );
 }

@@ -42,10 +42,15 @@ async function ask(path, options = {}) {
 export const get = async (path) => (await ask(path)).json();
 
 /** @param {string} path @param {any} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
-export const post = async (path, body, signal) => (await ask(path, {
-  method: "POST", body: body === undefined ? undefined : JSON.stringify(body), signal,
-  headers: { "content-type": "application/json" },
-})).json();
+export const post = async (path, body, signal) =>
+  (
+    await ask(path, {
+      method: "POST",
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+      headers: { "content-type": "application/json" },
+    })
+  ).json();
 
 /** @param {File} file @returns {Promise<{ table: string }>} */
 export const upload = async (file) =>
@@ -89,7 +94,10 @@ export async function listen(hear, connected) {
         for (const line of lines) if (line.startsWith("data: ")) hear(JSON.parse(line.slice(6)));
       }
     } catch (problem) {
-      if (problem instanceof Refused && problem.status === 401) { connected(false); return; }
+      if (problem instanceof Refused && problem.status === 401) {
+        connected(false);
+        return;
+      }
     }
     connected(false);
     await new Promise((done) => setTimeout(done, wait));

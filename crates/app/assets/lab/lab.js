@@ -14,8 +14,11 @@ import { watchPage } from "./watch.js";
 
 /** @type {Record<string, [title: string, page: (lab: Lab, rest: string[]) => import("./types").Page]>} */
 const PAGES = {
-  data: ["Data", dataPage], train: ["Train", trainPage], understand: ["Understand", understandPage],
-  use: ["Use", usePage], watch: ["Watch", watchPage],
+  data: ["Data", dataPage],
+  train: ["Train", trainPage],
+  understand: ["Understand", understandPage],
+  use: ["Use", usePage],
+  watch: ["Watch", watchPage],
 };
 
 const root = /** @type {HTMLElement} */ (document.getElementById("page"));
@@ -54,9 +57,13 @@ const lab = {
   },
   go(...parts) {
     const hash = `#/${parts.map(encodeURIComponent).join("/")}`;
-    if (location.hash === hash) show(); else location.hash = hash;
+    if (location.hash === hash) show();
+    else location.hash = hash;
   },
-  say(text) { saying.textContent = text; saying.hidden = !text; },
+  say(text) {
+    saying.textContent = text;
+    saying.hidden = !text;
+  },
   draw,
 };
 
@@ -73,13 +80,21 @@ function showBar() {
     return link;
   });
   const tables = (lab.state.tables || []).map((table) => /** @type {[string, string]} */ ([table.name, table.name]));
-  const chosen = tables.length > 1
-    ? select(tables, lab.settings.table, lab.open, { "aria-label": "table" })
-    : null;
-  bar.replaceChildren(el("div", { class: "inside" },
-    el("a", { href: "#/data", class: "logo" }, el("img", { src: "lab/icon.svg", alt: "", width: 22, height: 22 }), "Ermine Lab"),
-    el("nav", { "aria-label": "pages" }, links),
-    el("div", { class: "side" }, chosen, toggle)));
+  const chosen = tables.length > 1 ? select(tables, lab.settings.table, lab.open, { "aria-label": "table" }) : null;
+  bar.replaceChildren(
+    el(
+      "div",
+      { class: "inside" },
+      el(
+        "a",
+        { href: "#/data", class: "logo" },
+        el("img", { src: "lab/icon.svg", alt: "", width: 22, height: 22 }),
+        "Ermine Lab",
+      ),
+      el("nav", { "aria-label": "pages" }, links),
+      el("div", { class: "side" }, chosen, toggle),
+    ),
+  );
 }
 
 /** @returns {[string, string[]]} */
@@ -115,7 +130,8 @@ async function refresh() {
 async function hear(event) {
   if (event.event === "run") {
     const place = lab.state.runs.findIndex((run) => run.id === event.run.id);
-    if (place < 0) lab.state.runs.push(event.run); else lab.state.runs[place] = event.run;
+    if (place < 0) lab.state.runs.push(event.run);
+    else lab.state.runs[place] = event.run;
     showBar();
   } else {
     await refresh();
@@ -128,13 +144,29 @@ function askForToken() {
   const input = el("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   const go = () => {
     const found = /** @type {HTMLInputElement} */ (input).value.match(/[0-9a-f]{48}/);
-    if (found) { location.hash = `#token=${found[0]}`; location.reload(); }
+    if (found) {
+      location.hash = `#token=${found[0]}`;
+      location.reload();
+    }
   };
-  input.addEventListener("keydown", (event) => { if (/** @type {KeyboardEvent} */ (event).key === "Enter") go(); });
-  root.replaceChildren(pageHead("Open the address of the terminal"),
-    el("div", { class: "card" },
-      el("p", {}, "The program answers only to those who have its token. It is in the address that “ermine lab” printed when it started."),
-      field("Address or token", input), button("Open", go, { class: "main" })));
+  input.addEventListener("keydown", (event) => {
+    if (/** @type {KeyboardEvent} */ (event).key === "Enter") go();
+  });
+  root.replaceChildren(
+    pageHead("Open the address of the terminal"),
+    el(
+      "div",
+      { class: "card" },
+      el(
+        "p",
+        {},
+        "The program answers only to those who have its token. It is in the address that “ermine lab” " +
+          "printed when it started.",
+      ),
+      field("Address or token", input),
+      button("Open", go, { class: "main" }),
+    ),
+  );
 }
 
 function dropping() {
@@ -144,13 +176,16 @@ function dropping() {
     event.preventDefault();
     over(true);
   });
-  window.addEventListener("dragleave", (event) => { if (!event.relatedTarget) over(false); });
+  window.addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) over(false);
+  });
   window.addEventListener("drop", (event) => {
     over(false);
     const file = event.dataTransfer?.files[0];
     if (!file) return;
     event.preventDefault();
-    if (page?.drop) page.drop(file); else lab.take(file);
+    if (page?.drop) page.drop(file);
+    else lab.take(file);
   });
 }
 
@@ -160,11 +195,15 @@ async function start() {
   try {
     await refresh();
   } catch (problem) {
-    if (/** @type {any} */ (problem).status === 401) askForToken(); else root.replaceChildren(trouble(problem));
+    if (/** @type {any} */ (problem).status === 401) askForToken();
+    else root.replaceChildren(trouble(problem));
     return;
   }
   window.addEventListener("hashchange", () => {
-    if (location.hash.startsWith("#token=")) { location.reload(); return; }
+    if (location.hash.startsWith("#token=")) {
+      location.reload();
+      return;
+    }
     if (location.hash.startsWith("#/") || location.hash === "") show();
   });
   dropping();

@@ -28,7 +28,13 @@ export const freshId = () => `part-${++ids}`;
 export function field(label, control, hint) {
   const id = control.id || freshId();
   control.id = id;
-  return el("div", { class: "field" }, el("label", { for: id }, label), control, hint ? el("p", { class: "soft small" }, hint) : null);
+  return el(
+    "div",
+    { class: "field" },
+    el("label", { for: id }, label),
+    control,
+    hint ? el("p", { class: "soft small" }, hint) : null,
+  );
 }
 
 /**
@@ -38,8 +44,13 @@ export function field(label, control, hint) {
  * @param {Record<string, string>} [attributes]
  */
 export function select(options, value, change, attributes = {}) {
-  const node = /** @type {HTMLSelectElement} */ (el("select", attributes,
-    options.map(([key, text]) => el("option", { value: key }, text))));
+  const node = /** @type {HTMLSelectElement} */ (
+    el(
+      "select",
+      attributes,
+      options.map(([key, text]) => el("option", { value: key }, text)),
+    )
+  );
   node.value = value;
   node.addEventListener("change", () => change(node.value));
   return node;
@@ -54,13 +65,21 @@ export function select(options, value, change, attributes = {}) {
  */
 export function choice(label, options, value, change) {
   const name = freshId();
-  return el("fieldset", { class: "choice" }, el("legend", {}, label), el("div", { class: "options" },
-    options.map(([key, text, hint]) => {
-      const input = /** @type {HTMLInputElement} */ (el("input", { type: "radio", name, value: key }));
-      input.checked = key === value;
-      input.addEventListener("change", () => change(key));
-      return el("label", hint ? { title: hint } : {}, input, el("span", {}, text));
-    })));
+  return el(
+    "fieldset",
+    { class: "choice" },
+    el("legend", {}, label),
+    el(
+      "div",
+      { class: "options" },
+      options.map(([key, text, hint]) => {
+        const input = /** @type {HTMLInputElement} */ (el("input", { type: "radio", name, value: key }));
+        input.checked = key === value;
+        input.addEventListener("change", () => change(key));
+        return el("label", hint ? { title: hint } : {}, input, el("span", {}, text));
+      }),
+    ),
+  );
 }
 
 /**
@@ -69,17 +88,27 @@ export function choice(label, options, value, change) {
  * @param {string} text
  */
 export function copyable(title, text) {
-  const copy = button("Copy", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      copy.textContent = "Copied";
-    } catch {
-      copy.textContent = "Select it by hand";
-    }
-    setTimeout(() => { copy.textContent = "Copy"; }, 1500);
-  }, { class: "quiet", "aria-label": `Copy ${title}` });
-  return el("div", { class: "copyable" }, el("div", { class: "row" }, el("h3", {}, title), copy),
-    el("pre", { tabindex: "0", role: "region", "aria-label": title }, text));
+  const copy = button(
+    "Copy",
+    async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+        copy.textContent = "Copied";
+      } catch {
+        copy.textContent = "Select it by hand";
+      }
+      setTimeout(() => {
+        copy.textContent = "Copy";
+      }, 1500);
+    },
+    { class: "quiet", "aria-label": `Copy ${title}` },
+  );
+  return el(
+    "div",
+    { class: "copyable" },
+    el("div", { class: "row" }, el("h3", {}, title), copy),
+    el("pre", { tabindex: "0", role: "region", "aria-label": title }, text),
+  );
 }
 
 /**
@@ -100,14 +129,22 @@ export function bars(counts, label) {
       const tall = (counts[c][bin] / most) * (height - 2);
       if (!tall) continue;
       top -= tall;
-      rects.push(svg("rect", {
-        x: (bin * step + 0.5).toFixed(2), y: top.toFixed(2), width: Math.max(step - 1, 0.6).toFixed(2),
-        height: Math.max(tall, 0.8).toFixed(2), style: `fill: var(--c${(c % 6) + 1})`,
-      }));
+      rects.push(
+        svg("rect", {
+          x: (bin * step + 0.5).toFixed(2),
+          y: top.toFixed(2),
+          width: Math.max(step - 1, 0.6).toFixed(2),
+          height: Math.max(tall, 0.8).toFixed(2),
+          style: `fill: var(--c${(c % 6) + 1})`,
+        }),
+      );
     }
   }
-  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "bars", preserveAspectRatio: "none", role: "img", "aria-label": label },
-    ...rects);
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, class: "bars", preserveAspectRatio: "none", role: "img", "aria-label": label },
+    ...rects,
+  );
 }
 
 /**
@@ -120,24 +157,43 @@ export function levelBars(names, others, counts) {
   const all = others ? [...names, `${whole(others)} others`] : names;
   const sums = all.map((_, place) => counts.reduce((sum, list) => sum + list[place], 0));
   const most = Math.max(1, ...sums);
-  return el("ul", { class: "levels" }, all.map((name, place) => el("li", {},
-    el("span", { class: "name", title: name }, name),
-    el("span", { class: "track" }, counts.map((list, c) => el("span", {
-      style: `width: ${((100 * list[place]) / most).toFixed(1)}%; background: var(--c${(c % 6) + 1})`,
-    }))),
-    el("span", { class: "count" }, whole(sums[place])))));
+  return el(
+    "ul",
+    { class: "levels" },
+    all.map((name, place) =>
+      el(
+        "li",
+        {},
+        el("span", { class: "name", title: name }, name),
+        el(
+          "span",
+          { class: "track" },
+          counts.map((list, c) =>
+            el("span", {
+              style: `width: ${((100 * list[place]) / most).toFixed(1)}%; background: var(--c${(c % 6) + 1})`,
+            }),
+          ),
+        ),
+        el("span", { class: "count" }, whole(sums[place])),
+      ),
+    ),
+  );
 }
 
 /** @param {string[]} classes */
-export const classLegend = (classes) => el("p", { class: "legend small", "aria-hidden": "true" },
-  classes.map((name, c) => el("span", {}, el("i", { style: `background: var(--c${(c % 6) + 1})` }), name)));
+export const classLegend = (classes) =>
+  el(
+    "p",
+    { class: "legend small", "aria-hidden": "true" },
+    classes.map((name, c) => el("span", {}, el("i", { style: `background: var(--c${(c % 6) + 1})` }), name)),
+  );
 
 /** @param {Child} title @param {...(Child | Child[])} more */
 export const pageHead = (title, ...more) => el("div", { class: "head" }, el("h1", {}, title), ...more);
 
 /** @param {unknown} problem */
-export const trouble = (problem) => el("div", { class: "card worries", role: "alert" },
-  problem instanceof Error ? problem.message : String(problem));
+export const trouble = (problem) =>
+  el("div", { class: "card worries", role: "alert" }, problem instanceof Error ? problem.message : String(problem));
 
 /** @param {number} bytes */
 export const size = (bytes) => {

@@ -22,7 +22,8 @@ export function chosenModel(lab, page, wanted) {
 }
 
 /** Nothing to show yet. */
-export const noModel = () => el("div", { class: "card" }, "There is no model yet. ", el("a", { href: "#/train" }, "Train one"));
+export const noModel = () =>
+  el("div", { class: "card" }, "There is no model yet. ", el("a", { href: "#/train" }, "Train one"));
 
 /** @param {Lab} lab @param {string[]} rest @returns {import("./types").Page} */
 export function understandPage(lab, [wanted]) {
@@ -34,25 +35,49 @@ export function understandPage(lab, [wanted]) {
   }
   node.append(el("p", { class: "soft" }, "Loading …"));
   const path = `api/models/${encodeURIComponent(name)}`;
-  get(path).then((/** @type {import("./types").About} */ { report }) => {
-    const classes = report.classes.length ? ` into ${report.classes.length} classes` : "";
-    const fail = (/** @type {Error} */ problem) => lab.say(problem.message);
-    const remove = button("Remove", async () => {
-      if (!confirm(`Remove the model ${name}?`)) return;
-      await post(`${path}/remove`).catch(fail);
-      lab.go("understand");
-    }, { class: "quiet" });
-    const contents = el("nav", { class: "soft small", "aria-label": "contents" });
-    node.replaceChildren(
-      pageHead(report.target ? `${report.target} from ${report.data.path.split(/[\\/]/).pop()}` : report.model,
-        el("p", { class: "soft" }, `${report.model}, ${report.task}${classes}`),
-        report.choice ? remark(report.choice) : null,
-        el("div", { class: "row" }, el("div", { class: "row start" }, list, button("Use it", () => lab.go("use", name), { class: "main" })),
-          el("div", { class: "row start" }, button("Save the report", () => save(`${path}/page`, `${name}.html`).catch(fail)),
-            button("Save the model", () => save(`${path}/file`, `${name}.ermine`).catch(fail)), remove))),
-      tiles(report), contents);
-    putSections(report, node, contents);
-    lab.draw();
-  }).catch((problem) => node.replaceChildren(trouble(problem)));
+  get(path)
+    .then((/** @type {import("./types").About} */ { report }) => {
+      const classes = report.classes.length ? ` into ${report.classes.length} classes` : "";
+      const fail = (/** @type {Error} */ problem) => lab.say(problem.message);
+      const remove = button(
+        "Remove",
+        async () => {
+          if (!confirm(`Remove the model ${name}?`)) return;
+          await post(`${path}/remove`).catch(fail);
+          lab.go("understand");
+        },
+        { class: "quiet" },
+      );
+      const contents = el("nav", { class: "soft small", "aria-label": "contents" });
+      node.replaceChildren(
+        pageHead(
+          report.target ? `${report.target} from ${report.data.path.split(/[\\/]/).pop()}` : report.model,
+          el("p", { class: "soft" }, `${report.model}, ${report.task}${classes}`),
+          report.choice ? remark(report.choice) : null,
+          el(
+            "div",
+            { class: "row" },
+            el(
+              "div",
+              { class: "row start" },
+              list,
+              button("Use it", () => lab.go("use", name), { class: "main" }),
+            ),
+            el(
+              "div",
+              { class: "row start" },
+              button("Save the report", () => save(`${path}/page`, `${name}.html`).catch(fail)),
+              button("Save the model", () => save(`${path}/file`, `${name}.ermine`).catch(fail)),
+              remove,
+            ),
+          ),
+        ),
+        tiles(report),
+        contents,
+      );
+      putSections(report, node, contents);
+      lab.draw();
+    })
+    .catch((problem) => node.replaceChildren(trouble(problem)));
   return { node };
 }

@@ -18,24 +18,43 @@ export function usePage(lab, [wanted]) {
   const path = `api/models/${encodeURIComponent(name)}`;
   node.append(el("p", { class: "soft" }, "Loading …"));
   const file = (/** @type {File} */ chosen) => predictFile(lab, path, chosen);
-  get(`${path}/form`).then((/** @type {Form} */ form) => {
-    const fields = el("form", { class: "card", "aria-label": "values" });
-    const answer = el("div", { class: "card answer first", "aria-live": "polite" }, el("p", { class: "soft" }, "…"));
-    node.replaceChildren(
-      pageHead(form.target ? `Predict ${form.target}` : "Predict",
-        el("p", { class: "soft" }, `${form.model}, fitted on ${form.rows} rows. Change a value and see what it does.`),
-        el("div", { class: "row" }, list, fileButton(file))),
-      el("div", { class: "columns use" }, fields, answer));
-    fill(form, fields, answer, path);
-  }).catch((problem) => node.replaceChildren(trouble(problem)));
+  get(`${path}/form`)
+    .then((/** @type {Form} */ form) => {
+      const fields = el("form", { class: "card", "aria-label": "values" });
+      const answer = el("div", { class: "card answer first", "aria-live": "polite" }, el("p", { class: "soft" }, "…"));
+      node.replaceChildren(
+        pageHead(
+          form.target ? `Predict ${form.target}` : "Predict",
+          el(
+            "p",
+            { class: "soft" },
+            `${form.model}, fitted on ${form.rows} rows. Change a value and see what it does.`,
+          ),
+          el("div", { class: "row" }, list, fileButton(file)),
+        ),
+        el("div", { class: "columns use" }, fields, answer),
+      );
+      fill(form, fields, answer, path);
+    })
+    .catch((problem) => node.replaceChildren(trouble(problem)));
   return { node, drop: file };
 }
 
 /** @param {(file: File) => void} take */
 function fileButton(take) {
-  const input = /** @type {HTMLInputElement} */ (el("input", { type: "file", hidden: "", "aria-label": "file to predict" }));
-  input.addEventListener("change", () => { if (input.files?.[0]) take(input.files[0]); input.value = ""; });
-  return el("div", {}, input, button("Predict a file", () => input.click()));
+  const input = /** @type {HTMLInputElement} */ (
+    el("input", { type: "file", hidden: "", "aria-label": "file to predict" })
+  );
+  input.addEventListener("change", () => {
+    if (input.files?.[0]) take(input.files[0]);
+    input.value = "";
+  });
+  return el(
+    "div",
+    {},
+    input,
+    button("Predict a file", () => input.click()),
+  );
 }
 
 /** @param {Lab} lab @param {string} path @param {File} file */
@@ -65,7 +84,10 @@ function fill(form, fields, answer, path) {
     waiting.abort();
     waiting = new AbortController();
     const row = Object.fromEntries([...inputs].map(([name, input]) => [name, input.value === "" ? null : input.value]));
-    inputs.forEach((input) => { input.classList.remove("wrong"); input.removeAttribute("aria-invalid"); });
+    inputs.forEach((input) => {
+      input.classList.remove("wrong");
+      input.removeAttribute("aria-invalid");
+    });
     try {
       const mine = waiting.signal;
       const said = await post(`${path}/predict`, [row], mine);
@@ -83,35 +105,57 @@ function fill(form, fields, answer, path) {
   };
   const soon = calm(ask, 120);
   fields.addEventListener("submit", (event) => event.preventDefault());
-  fields.append(...form.fields.map((field, place) => {
-    const id = `value-${place}`;
-    const label = el("label", { for: id }, field.name);
-    if (field.kind === "category" && field.levels.length <= 100 || field.kind === "boolean") {
-      const levels = field.kind === "boolean" ? ["true", "false"] : field.levels;
-      const input = /** @type {HTMLSelectElement} */ (el("select", { id }, el("option", { value: "" }, "missing"),
-        levels.map((level) => el("option", { value: level }, level))));
-      input.value = String(field.start ?? "");
-      input.addEventListener("change", soon);
+  fields.append(
+    ...form.fields.map((field, place) => {
+      const id = `value-${place}`;
+      const label = el("label", { for: id }, field.name);
+      if ((field.kind === "category" && field.levels.length <= 100) || field.kind === "boolean") {
+        const levels = field.kind === "boolean" ? ["true", "false"] : field.levels;
+        const input = /** @type {HTMLSelectElement} */ (
+          el(
+            "select",
+            { id },
+            el("option", { value: "" }, "missing"),
+            levels.map((level) => el("option", { value: level }, level)),
+          )
+        );
+        input.value = String(field.start ?? "");
+        input.addEventListener("change", soon);
+        inputs.set(field.name, input);
+        return el("div", { class: "cell" }, label, input);
+      }
+      const input = /** @type {HTMLInputElement} */ (
+        el("input", { id, type: "text", autocomplete: "off", spellcheck: "false" })
+      );
+      input.value =
+        typeof field.start === "number" ? String(Number(field.start.toPrecision(6))) : String(field.start ?? "");
       inputs.set(field.name, input);
-      return el("div", { class: "cell" }, label, input);
-    }
-    const input = /** @type {HTMLInputElement} */ (el("input", { id, type: "text", autocomplete: "off", spellcheck: "false" }));
-    input.value = typeof field.start === "number" ? String(Number(field.start.toPrecision(6))) : String(field.start ?? "");
-    inputs.set(field.name, input);
-    const cell = el("div", { class: field.kind === "number" ? "cell" : "cell wide-input" }, label, input);
-    if (field.kind === "number" && typeof field.low === "number" && field.high > field.low) {
-      const step = 10 ** Math.floor(Math.log10((field.high - field.low) / 100));
-      const slide = /** @type {HTMLInputElement} */ (el("input", {
-        type: "range", min: field.low, max: field.high, step, "aria-label": `${field.name}, slider`,
-      }));
-      slide.value = input.value;
-      slide.addEventListener("input", () => { input.value = String(Number(Number(slide.value).toPrecision(6))); soon(); });
-      input.addEventListener("input", () => { slide.value = input.value; });
-      cell.append(slide);
-    }
-    input.addEventListener("input", soon);
-    return cell;
-  }));
+      const cell = el("div", { class: field.kind === "number" ? "cell" : "cell wide-input" }, label, input);
+      if (field.kind === "number" && typeof field.low === "number" && field.high > field.low) {
+        const step = 10 ** Math.floor(Math.log10((field.high - field.low) / 100));
+        const slide = /** @type {HTMLInputElement} */ (
+          el("input", {
+            type: "range",
+            min: field.low,
+            max: field.high,
+            step,
+            "aria-label": `${field.name}, slider`,
+          })
+        );
+        slide.value = input.value;
+        slide.addEventListener("input", () => {
+          input.value = String(Number(Number(slide.value).toPrecision(6)));
+          soon();
+        });
+        input.addEventListener("input", () => {
+          slide.value = input.value;
+        });
+        cell.append(slide);
+      }
+      input.addEventListener("input", soon);
+      return cell;
+    }),
+  );
   ask();
 }
 
@@ -131,27 +175,66 @@ function show(answer, form, said, why) {
   answer.replaceChildren(
     el("p", { class: "soft small" }, form.target ? `Predicted ${form.target}` : "Prediction"),
     el("p", { class: "big", id: "prediction" }, typeof value === "number" ? text(value) : String(value)),
-    row.interval ? el("p", { class: "soft" }, `95 % interval ${text(row.interval[0])} to ${text(row.interval[1])}`) : "",
-    shares.length
-      ? el("ul", { class: "levels", "aria-label": "probabilities" }, shares.slice(0, 8).map(([name, p]) => el("li", {},
-        el("span", { class: "name" }, String(name)),
-        el("span", { class: "track" }, el("span", { style: `width: ${(100 * Number(p)).toFixed(1)}%; background: var(--accent)` })),
-        el("span", { class: "count" }, `${(100 * Number(p)).toFixed(1)} %`))))
+    row.interval
+      ? el("p", { class: "soft" }, `95 % interval ${text(row.interval[0])} to ${text(row.interval[1])}`)
       : "",
-    explanation ? reasons(explanation) : before || "");
+    shares.length
+      ? el(
+          "ul",
+          { class: "levels", "aria-label": "probabilities" },
+          shares
+            .slice(0, 8)
+            .map(([name, p]) =>
+              el(
+                "li",
+                {},
+                el("span", { class: "name" }, String(name)),
+                el(
+                  "span",
+                  { class: "track" },
+                  el("span", { style: `width: ${(100 * Number(p)).toFixed(1)}%; background: var(--accent)` }),
+                ),
+                el("span", { class: "count" }, `${(100 * Number(p)).toFixed(1)} %`),
+              ),
+            ),
+        )
+      : "",
+    explanation ? reasons(explanation) : before || "",
+  );
 }
 
 /** @param {{ of: string, base: number, prediction: number, parts: [string, string, number][] }} explanation */
 function reasons({ of, base, prediction, parts }) {
   const most = Math.max(1e-12, ...parts.map(([, , part]) => Math.abs(part)));
   const shown = parts.slice(0, 12);
-  return el("div", { class: "why" }, el("h3", { style: "margin-top: 16px" }, `Why? Parts of the ${of}`),
-    el("ul", { class: "parts" }, shown.map(([name, value, part]) => {
-      const wide = (48 * Math.abs(part)) / most;
-      const side = part >= 0 ? `left: 50%; background: var(--c1)` : `right: 50%; background: var(--c2)`;
-      return el("li", {}, el("span", { class: "what", title: `${name} = ${value}` }, name, el("span", { class: "soft" }, ` = ${value || "missing"}`)),
-        el("span", { class: "axis", "aria-hidden": "true" }, el("i", { style: `width: ${wide.toFixed(1)}%; ${side}` })),
-        el("span", { class: "n" }, `${part >= 0 ? "+" : "−"}${text(Math.abs(part)) || 0}`));
-    })),
-    remark(`Shapley values: from the mean ${text(base)} to ${text(prediction)}.`));
+  return el(
+    "div",
+    { class: "why" },
+    el("h3", { style: "margin-top: 16px" }, `Why? Parts of the ${of}`),
+    el(
+      "ul",
+      { class: "parts" },
+      shown.map(([name, value, part]) => {
+        const wide = (48 * Math.abs(part)) / most;
+        const side = part >= 0 ? `left: 50%; background: var(--c1)` : `right: 50%; background: var(--c2)`;
+        return el(
+          "li",
+          {},
+          el(
+            "span",
+            { class: "what", title: `${name} = ${value}` },
+            name,
+            el("span", { class: "soft" }, ` = ${value || "missing"}`),
+          ),
+          el(
+            "span",
+            { class: "axis", "aria-hidden": "true" },
+            el("i", { style: `width: ${wide.toFixed(1)}%; ${side}` }),
+          ),
+          el("span", { class: "n" }, `${part >= 0 ? "+" : "−"}${text(Math.abs(part)) || 0}`),
+        );
+      }),
+    ),
+    remark(`Shapley values: from the mean ${text(base)} to ${text(prediction)}.`),
+  );
 }

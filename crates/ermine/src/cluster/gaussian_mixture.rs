@@ -7,7 +7,10 @@
 //! take the scatter of all rows once. Starts from k-means, k-means++, rows, random responsibilities or given arrays (`weights_init`,
 //! `means_init`, `precisions_init`). Dense rows only. Not a global optimum: `n_init` starts are tried and the best is kept.
 
-use super::k_means::{Init, KMeans, Starts, assign_nearest};
+use super::{
+    k_means::{Init, KMeans, Starts, assign_nearest},
+    watched,
+};
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Shape, Source,
     Task, X,
@@ -18,7 +21,6 @@ use crate::{
         param::{ArrayParam, at_least, log},
         params, reduce, rng, simd,
         stats::CrossProducts,
-        trace,
     },
     engine::em::{self, Em, Limits, Outcome},
 };
@@ -716,23 +718,7 @@ impl<'a> Em for Problem<'a> {
     }
 
     fn step(&self, params: &Mixture, bound: f64, data: &dyn Source) -> Vec<(&'static str, Matrix)> {
-        let (k, held) = (params.weights.len(), params.covariances.len());
-        // Tied components share one row.
-        let rows = if params.covariance_type == Covariance::Tied { 1 } else { k };
-        let mut values = vec![
-            ("means", params.means.clone()),
-            ("covariances", Matrix::new(params.covariances.clone(), rows, held / rows)),
-            ("weights", trace::column(params.weights.iter().copied())),
-            ("bound", trace::number(bound)),
-        ];
-        // Responsibilities, where the rows are at hand.
-        if let Ok(batch) = data.in_memory("GaussianMixture", "its steps are recorded") {
-            let mut shares = Matrix::zeros(batch.rows(), k);
-            if predict_mixture(params, &params.constants(), &batch.x, Output::Probability, &mut shares.values).is_ok() {
-                values.push(("responsibilities", shares));
-            }
-        }
-        values
+        watched::mixture(params, bound, data)
     }
 }
 

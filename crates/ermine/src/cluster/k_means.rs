@@ -10,6 +10,7 @@
 //! shrinks by the largest move of a centre. Labels and inertia are those of the plain method. Sparse rows go by products with all centres.
 //! Not a global optimum: several starts are tried and the best is kept.
 
+use super::watched;
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
     X,
@@ -23,7 +24,6 @@ use crate::{
         reduce::{leaf_rows, sweep},
         simd,
         stats::{ColumnMoments, Moments},
-        trace,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ impl Estimator for KMeans {
             }
         }
         let best = best.expect("at least one start");
-        ctx.record("chosen", || best.step());
+        ctx.record("chosen", || watched::centres(&best.centres, best.labels.iter().copied(), best.inertia));
         Ok(best.into_fit(problem.moments.mean))
     }
 }
@@ -149,16 +149,7 @@ struct Run {
     notes: Vec<String>,
 }
 
-/// What a pass knew.
-fn step(centres: &Matrix, labels: impl Iterator<Item = f64>, inertia: f64) -> Vec<(&'static str, Matrix)> {
-    vec![("centres", centres.clone()), ("labels", trace::column(labels)), ("inertia", trace::number(inertia))]
-}
-
 impl Run {
-    fn step(&self) -> Vec<(&'static str, Matrix)> {
-        step(&self.centres, self.labels.iter().map(|label| *label as f64), self.inertia)
-    }
-
     fn into_fit(self, mean: Vec<f64>) -> Fit<KMeansModel> {
         let certificate = FitLog::monotone(&self.path);
         let log = FitLog::ended(self.path.len(), self.path, self.halt, certificate).with_notes(self.notes);
@@ -181,7 +172,9 @@ impl Problem<'_> {
             let assign = Assign::new(&centres, &self.moments.mean, moves);
             let mut sums = sweep(ctx, self.data, &assign, &mut cells)?;
             path.push(sums.inertia);
-            ctx.record("assign", || step(&centres, cells.iter().map(|cell| f64::from(cell.label)), sums.inertia));
+            ctx.record("assign", || {
+                watched::centres(&centres, cells.iter().map(|cell| cell.label.into()), sums.inertia)
+            });
             let empty = sums.weight.iter().filter(|&&weight| weight == 0.0).count();
             if empty > 0 {
                 let farthest = sweep(ctx, self.data, &Farthest { centres: &centres, count: empty }, &mut cells)?;

@@ -23,8 +23,11 @@ export function rgb(c) {
 }
 
 /** A square grid over the stage, row by row from the top. @param {number} n @returns {number[][]} */
-export const gridOf = (n) => Array.from({ length: n * n }, (_, i) =>
-  [LOW + ((i % n) + 0.5) * ((HIGH - LOW) / n), HIGH - (Math.floor(i / n) + 0.5) * ((HIGH - LOW) / n)]);
+export const gridOf = (n) =>
+  Array.from({ length: n * n }, (_, i) => [
+    LOW + ((i % n) + 0.5) * ((HIGH - LOW) / n),
+    HIGH - (Math.floor(i / n) + 0.5) * ((HIGH - LOW) / n),
+  ]);
 
 /** Where points are evenly along the stage. @param {number} n */
 export const along = (n) => Array.from({ length: n }, (_, i) => LOW + ((HIGH - LOW) * i) / (n - 1));
@@ -40,10 +43,19 @@ export class Stage {
     this.behind = svg("g", {});
     this.dots = svg("g", {});
     this.above = svg("g", { style: "pointer-events: none" });
-    this.picture = svg("svg", {
-      viewBox: `0 0 ${SIZE} ${SIZE}`, tabindex: 0, role: "application",
-      "aria-label": `${options.label}. Press N to choose the next point, arrow keys to move it, Delete to remove it, Enter to add one.`,
-    }, this.axes(), this.behind, this.dots, this.above);
+    this.picture = svg(
+      "svg",
+      {
+        viewBox: `0 0 ${SIZE} ${SIZE}`,
+        tabindex: 0,
+        role: "application",
+        "aria-label": `${options.label}. Press N to choose the next point, arrow keys to move it, Delete to remove it, Enter to add one.`,
+      },
+      this.axes(),
+      this.behind,
+      this.dots,
+      this.above,
+    );
     this.node = el("div", { class: "stage" }, this.canvas, this.picture);
     /** How a point looks now. @type {(point: Point, i: number) => Record<string, string | number | undefined>} */
     this.look = () => ({});
@@ -52,17 +64,22 @@ export class Stage {
 
   axes() {
     const look = { style: "stroke: var(--line)", "stroke-width": 1 };
-    return svg("g", { "aria-hidden": "true" },
+    return svg(
+      "g",
+      { "aria-hidden": "true" },
       svg("line", { x1: 0, x2: SIZE, y1: flip(0), y2: flip(0), ...look }),
-      svg("line", { x1: place(0), x2: place(0), y1: 0, y2: SIZE, ...look }));
+      svg("line", { x1: place(0), x2: place(0), y1: 0, y2: SIZE, ...look }),
+    );
   }
 
   listen() {
     const at = (/** @type {PointerEvent} */ event) => {
       const box = this.picture.getBoundingClientRect();
       const clamp = (/** @type {number} */ v) => Math.max(LOW, Math.min(HIGH, v));
-      return [clamp(back(((event.clientX - box.left) / box.width) * SIZE)), clamp(back(SIZE - ((event.clientY - box.top) / box.height) * SIZE))]
-        .map((v) => Math.round(v * 1000) / 1000);
+      return [
+        clamp(back(((event.clientX - box.left) / box.width) * SIZE)),
+        clamp(back(SIZE - ((event.clientY - box.top) / box.height) * SIZE)),
+      ].map((v) => Math.round(v * 1000) / 1000);
     };
     let dragged = -1;
     this.picture.addEventListener("pointerdown", (event) => {
@@ -83,7 +100,9 @@ export class Stage {
       [this.points[dragged].x, this.points[dragged].y] = at(event);
       this.change();
     });
-    this.picture.addEventListener("pointerup", () => { dragged = -1; });
+    this.picture.addEventListener("pointerup", () => {
+      dragged = -1;
+    });
     this.picture.addEventListener("dblclick", (event) => {
       const found = /** @type {SVGElement} */ (event.target).getAttribute("data-point");
       if (found !== null) this.remove(Number(found));
@@ -93,7 +112,12 @@ export class Stage {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const steps = /** @type {Record<string, number[]>} */ ({ ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, 0.1], ArrowDown: [0, -0.1] });
+    const steps = /** @type {Record<string, number[]>} */ ({
+      ArrowLeft: [-0.1, 0],
+      ArrowRight: [0.1, 0],
+      ArrowUp: [0, 0.1],
+      ArrowDown: [0, -0.1],
+    });
     const point = this.points[this.chosen];
     if (event.key === "n" || event.key === "N") {
       this.chosen = (this.chosen + 1) % Math.max(1, this.points.length);
@@ -127,13 +151,20 @@ export class Stage {
   }
 
   drawPoints() {
-    this.dots.replaceChildren(...this.points.map((point, i) => {
-      const known = Object.entries(this.look(point, i)).filter(([, value]) => value !== undefined);
-      return svg("circle", {
-        cx: place(point.x).toFixed(1), cy: flip(point.y).toFixed(1), r: 5, "data-point": i,
-        style: `fill: ${colour(point.c)}`, class: i === this.chosen ? "chosen" : "", ...Object.fromEntries(known),
-      });
-    }));
+    this.dots.replaceChildren(
+      ...this.points.map((point, i) => {
+        const known = Object.entries(this.look(point, i)).filter(([, value]) => value !== undefined);
+        return svg("circle", {
+          cx: place(point.x).toFixed(1),
+          cy: flip(point.y).toFixed(1),
+          r: 5,
+          "data-point": i,
+          style: `fill: ${colour(point.c)}`,
+          class: i === this.chosen ? "chosen" : "",
+          ...Object.fromEntries(known),
+        });
+      }),
+    );
   }
 
   /** Forgets what a step has drawn. */
@@ -183,7 +214,9 @@ export class Stage {
   /** @param {number[][]} points @param {Record<string, string | number>} [look] */
   line(points, look = {}) {
     const inside = points.filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y));
-    const path = inside.map(([x, y], i) => `${i ? "L" : "M"}${place(x).toFixed(1)} ${flip(Math.max(-40, Math.min(40, y))).toFixed(1)}`).join("");
+    const path = inside
+      .map(([x, y], i) => `${i ? "L" : "M"}${place(x).toFixed(1)} ${flip(Math.max(-40, Math.min(40, y))).toFixed(1)}`)
+      .join("");
     this.above.append(svg("path", { d: path, fill: "none", style: "stroke: var(--ink)", "stroke-width": 2, ...look }));
   }
 
@@ -194,15 +227,23 @@ export class Stage {
     if (!(length2 > 0)) return;
     const [x, y] = [(-b * p) / length2, (-b * q) / length2];
     const far = 12 / Math.sqrt(length2);
-    this.line([[x - q * far, y + p * far], [x + q * far, y - p * far]], look);
+    this.line(
+      [
+        [x - q * far, y + p * far],
+        [x + q * far, y - p * far],
+      ],
+      look,
+    );
   }
 
   /** @param {number} x @param {number} y @param {number} c */
   cross(x, y, c) {
     const [px, py] = [place(x), flip(y)];
     const d = `M${px - 8} ${py}H${px + 8}M${px} ${py - 8}V${py + 8}`;
-    this.above.append(svg("path", { d, style: "stroke: var(--card)", "stroke-width": 7, "stroke-linecap": "round" }),
-      svg("path", { d, style: `stroke: ${colour(c)}`, "stroke-width": 4, "stroke-linecap": "round" }));
+    this.above.append(
+      svg("path", { d, style: "stroke: var(--card)", "stroke-width": 7, "stroke-linecap": "round" }),
+      svg("path", { d, style: `stroke: ${colour(c)}`, "stroke-width": 4, "stroke-linecap": "round" }),
+    );
   }
 
   /**
@@ -227,10 +268,17 @@ export class Stage {
 
   /** @param {number[]} box From left to right, from bottom to top. @param {number} c @param {number} opacity */
   box([x0, x1, y0, y1], c, opacity) {
-    this.behind.append(svg("rect", {
-      x: place(x0), y: flip(y1), width: Math.max(0, place(x1) - place(x0)), height: Math.max(0, place(y1) - place(y0)),
-      style: `fill: ${colour(c)}; stroke: var(--soft)`, "fill-opacity": opacity, "stroke-width": 0.8,
-    }));
+    this.behind.append(
+      svg("rect", {
+        x: place(x0),
+        y: flip(y1),
+        width: Math.max(0, place(x1) - place(x0)),
+        height: Math.max(0, place(y1) - place(y0)),
+        style: `fill: ${colour(c)}; stroke: var(--soft)`,
+        "fill-opacity": opacity,
+        "stroke-width": 0.8,
+      }),
+    );
   }
 
   /** @param {number} x @param {number} y @param {string} text */
@@ -240,7 +288,17 @@ export class Stage {
 
   /** A line from one point to another. @param {number[]} from @param {number[]} to @param {Record<string, string | number>} [look] */
   segment([x0, y0], [x1, y1], look = {}) {
-    this.behind.append(svg("line", { x1: place(x0), y1: flip(y0), x2: place(x1), y2: flip(y1), style: "stroke: var(--soft)", "stroke-width": 1, ...look }));
+    this.behind.append(
+      svg("line", {
+        x1: place(x0),
+        y1: flip(y0),
+        x2: place(x1),
+        y2: flip(y1),
+        style: "stroke: var(--soft)",
+        "stroke-width": 1,
+        ...look,
+      }),
+    );
   }
 }
 
@@ -259,14 +317,22 @@ export function spark(name, values, at, seek) {
   const x = (/** @type {number} */ i) => 4 + ((width - 8) * i) / Math.max(1, values.length - 1);
   const y = (/** @type {number} */ v) => height - 6 - ((height - 12) * (v - low)) / (high - low || 1);
   let path = "";
-  values.forEach((v, i) => { if (v !== null && Number.isFinite(v)) path += `${path ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`; });
+  values.forEach((v, i) => {
+    if (v !== null && Number.isFinite(v)) path += `${path ? "L" : "M"}${x(i).toFixed(1)} ${y(v).toFixed(1)}`;
+  });
   const here = values[at];
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "spark", role: "img", "aria-label": `${name} by step` },
+  const picture = svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, class: "spark", role: "img", "aria-label": `${name} by step` },
     svg("path", { d: path, fill: "none", style: "stroke: var(--accent)", "stroke-width": 1.8 }),
-    here !== null && here !== undefined && Number.isFinite(here) ? svg("circle", { cx: x(at), cy: y(here), r: 4, style: "fill: var(--ink)" }) : null);
+    here !== null && here !== undefined && Number.isFinite(here)
+      ? svg("circle", { cx: x(at), cy: y(here), r: 4, style: "fill: var(--ink)" })
+      : null,
+  );
   picture.addEventListener("click", (event) => {
     const box = picture.getBoundingClientRect();
-    seek(Math.round(((/** @type {MouseEvent} */ (event).clientX - box.left) / box.width) * (values.length - 1)));
+    const mouse = /** @type {MouseEvent} */ (event);
+    seek(Math.round(((mouse.clientX - box.left) / box.width) * (values.length - 1)));
   });
   return el("div", {}, el("p", { class: "soft small" }, name), picture);
 }
