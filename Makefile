@@ -6,9 +6,9 @@ BIN := $(VENV)/bin
 # One choice of packages and features for all that is built here: with another one cargo builds the dependencies again.
 ALL := --workspace --all-targets --features ermine-cli/mpi
 
-.PHONY: build docs test test-all setup lint test-rust python test-python conformance conformance-fast fuzz generate bench clean
+.PHONY: build docs test test-all setup lint test-rust test-browser python test-python conformance conformance-fast fuzz generate bench clean
 
-test: setup lint test-rust test-python
+test: setup lint test-rust test-browser test-python
 
 # And what takes longer or needs more: see SECURITY.md.
 test-all: test fuzz
@@ -20,7 +20,7 @@ test-all: test fuzz
 setup: $(VENV)/ready
 	tools/install-mpi.sh
 	tools/install-browser.sh
-	[ -d node_modules/typescript ] || npm ci --silent --no-fund --no-audit
+	[ -d node_modules/playwright-core ] || npm ci --silent --no-fund --no-audit
 
 $(VENV)/ready: pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +45,10 @@ test-rust: build
 
 build:
 	cargo build $(ALL)
+
+# The lab in a browser, with the program that the tests of the workspace have built.
+test-browser: build
+	node --test crates/web/browser/
 
 # The development build, which the tests of the workspace use too.
 python: $(VENV)/ready build

@@ -16,7 +16,7 @@ use crate::{
     table::Kind,
 };
 use ermine::{
-    Ctx, Error, Output, Result, Spec, Task,
+    Cancel, Ctx, Error, Output, Result, Spec, Task,
     core::ctx::{Alone, Progress, all_gather},
     metrics::{self, Metric},
 };
@@ -56,6 +56,8 @@ pub struct Job {
     pub effort: Effort,
     /// How long everything may take; it can only stop early.
     pub budget: Option<Duration>,
+    /// Raised by another thread, it ends the comparison: the best so far is kept.
+    pub enough: Option<Cancel>,
     /// Whether to explain the model for a report: dependence, learning curve.
     pub insight: bool,
     /// `None`: from the model or the target.
@@ -93,6 +95,7 @@ impl Job {
             metric: None,
             effort: Effort::default(),
             budget: None,
+            enough: None,
             insight: false,
             task: None,
             seed: 0,
@@ -262,6 +265,7 @@ impl Job {
             work: self.effort.work(),
             // The rest of the time is for the test and the fit on all rows.
             deadline: self.budget.map(|budget| begin + budget.mul_f64(0.5)),
+            enough: self.enough.as_ref(),
             features: &plan.features,
         };
         choose::compare(&contest, &sample, ctx).map_err(|error| error.with_columns(&plan.features.names()))
@@ -281,6 +285,9 @@ impl Job {
         let estimator = &*choice.estimator;
         let curve_rows = Size::of(&shown).rows_within(estimator, explain::LEARNT_FROM, self.effort.work() / 30.0);
         let learning = if self.insight { few(train, curve_rows)? } else { few(train, 0)? };
+        let truth = test.labels().target.as_ref().filter(|_| self.insight);
+        let worst = truth.map_or(Vec::new(), |truth| explain::worst(truth, said, explain::WORST));
+        let worst_rows = test.gather(&worst, ctx)?;
         let mut insight = Insight::default();
         if ctx.exchange().rank() > 0 {
             return Ok(insight);
@@ -292,8 +299,9 @@ impl Job {
         if !self.insight {
             return Ok(insight);
         }
-        if let Some(target) = &test.labels().target {
-            explain::curves(&mut insight, target, said, test.labels().weights.as_deref(), self.seed)?;
+        if let Some(truth) = truth {
+            explain::curves(&mut insight, truth, said, test.labels().weights.as_deref(), self.seed)?;
+            insight.worst = explain::describe(truth, said, &worst, &worst_rows, &plan.features);
         }
         let is_text = |column: usize| shown.texts.0.iter().any(|(known, _)| *known == column);
         let driving = insight.importance.iter().filter(|weight| !is_text(weight.column) && weight.fall > 0.0);

@@ -80,6 +80,7 @@ pub enum Call {
         json: bool,
     },
     Serve(Box<ermine_web::serve::Options>),
+    Lab(Box<crate::lab::Call>),
     Export(crate::export::Export),
     Check {
         model: PathBuf,
@@ -103,7 +104,12 @@ impl Call {
     /// Whether what goes to stdout is for programs.
     pub fn writes_data(&self) -> bool {
         match self {
-            Call::Predict { .. } | Call::Serve(_) | Call::Export(_) | Call::Completions(_) | Call::Man(_) => true,
+            Call::Predict { .. }
+            | Call::Serve(_)
+            | Call::Lab(_)
+            | Call::Export(_)
+            | Call::Completions(_)
+            | Call::Man(_) => true,
             Call::Fit { json, .. }
             | Call::Compare { json, .. }
             | Call::Explain { json, .. }
@@ -215,6 +221,7 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
             let options = crate::serve::options(matches);
             Call::Serve(Box::new(options.map_err(|error| command.error(ErrorKind::ValueValidation, error))?))
         }
+        "lab" => Call::Lab(Box::new(crate::lab::call(matches))),
         "man" => Call::Man(matches.get_one::<String>("COMMAND").cloned()),
         "export" => Call::Export(crate::export::call(matches)),
         "check" => Call::Check {

@@ -7,6 +7,7 @@ mod check;
 mod explain;
 mod export;
 mod groups;
+mod lab;
 mod serve;
 mod show;
 mod terminal;
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         }
     };
     // A server ends by its own rules.
-    if !matches!(call, Call::Serve(_)) {
+    if !matches!(call, Call::Serve(_) | Call::Lab(_)) {
         terminal::tidy_on_signals();
     }
     match workers.guard(|| run(call, &workers)) {
@@ -200,6 +201,7 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
         Call::Models { name: Some(name), json } => show::model(&mut out, ermine::entry(&name)?, json)?,
         Call::Inspect { model, json } => show::inspect(&mut out, &file::load(&model)?, json)?,
         Call::Serve(options) => serve::serve(*options)?,
+        Call::Lab(call) => lab::lab(*call)?,
         Call::Man(name) => args::man(name.as_deref(), &mut out)?,
         Call::Export(call) => export::export(&mut out, &call)?,
         Call::Check { model, inputs, limits, json, threads } => {

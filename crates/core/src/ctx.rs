@@ -1,6 +1,6 @@
 //! What a fit is given besides data: seed, threads, where progress goes, how it is stopped, the other workers.
 
-use crate::{Error, Result, linalg::Matrix, rng};
+use crate::{Error, Result, linalg::Matrix, rng, trace::Trace};
 use rayon::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
@@ -24,6 +24,8 @@ pub struct Ctx {
     starts: Arc<BTreeMap<String, Matrix>>,
     checkpoint: Option<Arc<dyn Checkpoint>>,
     deadline: Option<Instant>,
+    enough: Option<Cancel>,
+    trace: Option<Trace>,
 }
 
 impl Default for Ctx {
@@ -38,6 +40,8 @@ impl Default for Ctx {
             starts: Arc::default(),
             checkpoint: None,
             deadline: None,
+            enough: None,
+            trace: None,
         }
     }
 }
@@ -66,6 +70,31 @@ impl Ctx {
         Ctx { deadline: Some(self.deadline.map_or(deadline, |known| known.min(deadline))), ..self }
     }
 
+    /// A second flag, for a part of the work that ends early while the rest goes on.
+    pub fn with_enough(self, enough: Cancel) -> Self {
+        Ctx { enough: Some(enough), ..self }
+    }
+
+    /// Where the fit records its steps. Parts of the work do not: a member of an ensemble is not a step of it.
+    pub fn with_trace(self, trace: Trace) -> Self {
+        Ctx { trace: Some(trace), ..self }
+    }
+
+    pub fn without_trace(self) -> Self {
+        Ctx { trace: None, ..self }
+    }
+
+    /// Records a step, if anybody wants to see it; `values` is not computed otherwise.
+    pub fn record(&self, what: &'static str, values: impl FnOnce() -> Vec<(&'static str, Matrix)>) {
+        if let Some(trace) = &self.trace {
+            trace.record(what, values());
+        }
+    }
+
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
     pub fn with_exchange(self, exchange: impl Exchange + 'static) -> Self {
         Ctx { exchange: Arc::new(exchange), ..self }
     }
@@ -92,6 +121,7 @@ impl Ctx {
             observer: Arc::new(Silent),
             starts: Arc::default(),
             checkpoint: None,
+            trace: None,
             ..self.clone()
         }
     }
@@ -139,11 +169,16 @@ impl Ctx {
 
     pub fn check(&self) -> Result<()> {
         let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        if late || self.cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+        let enough = self.enough.as_ref().is_some_and(Cancel::is_cancelled);
+        if late || enough || self.cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     pub fn progress(&self, event: Progress) {
         self.observer.progress(event);
+    }
+
+    pub fn candidate(&self, candidate: &Candidate) {
+        self.observer.candidate(candidate);
     }
 
     /// Says that so many rows, of all workers together, were gone through.
@@ -189,8 +224,31 @@ pub struct Progress {
     pub value: Option<f64>,
 }
 
+/// One of several models that are compared, once it has its score.
+#[derive(Clone, Debug, Serialize)]
+pub struct Candidate {
+    pub model: String,
+    /// Parameters that differ from their defaults.
+    pub params: BTreeMap<String, String>,
+    /// Rows that it was scored on.
+    pub rows: usize,
+    pub mean: Option<f64>,
+    /// Half the width of a 95 % interval.
+    pub margin: Option<f64>,
+    pub seconds: f64,
+    /// Found by a search.
+    pub tuned: bool,
+    /// Why it has no score.
+    pub note: Option<String>,
+    /// What the score is.
+    pub metric: &'static str,
+    pub greater_is_better: bool,
+}
+
 pub trait Observer: Send + Sync {
     fn progress(&self, event: Progress);
+
+    fn candidate(&self, _candidate: &Candidate) {}
 
     /// So many rows, of all workers together, were gone through.
     fn rows(&self, _count: usize) {}
@@ -210,7 +268,7 @@ impl Observer for Silent {
 }
 
 /// A flag that another thread raises to stop a fit at its next block.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {

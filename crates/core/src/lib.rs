@@ -13,6 +13,7 @@
 //! | [`model`] | estimators, models and their entries in the list |
 //! | [`log`] | how a fit went and its certificate |
 //! | [`linalg`], [`simd`] | the door to linear algebra, and the hot loops |
+//! | [`trace`] | what a fit knew after each of its steps |
 //! | [`memory`] | what a parameter asks for, priced before it is asked |
 //! | [`error`] | the one error type |
 
@@ -30,6 +31,7 @@ pub mod rng;
 pub mod simd;
 pub mod source;
 pub mod stats;
+pub mod trace;
 
 pub use ctx::{Cancel, Ctx};
 pub use data::{Batch, Feature, Row, Target, TargetKind, X};

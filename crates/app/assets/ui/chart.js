@@ -5,7 +5,7 @@ import { css, palette } from "./theme.js";
 
 /** @typedef {(own: object) => object} Axis */
 /** @type {{ place: HTMLElement, option: () => object, drawn?: any }[]} */
-const charts = [];
+let charts = [];
 
 /** An axis from 0 to 1. */
 export const share = { min: 0, max: 1 };
@@ -75,10 +75,11 @@ export function tooltip(trigger, lines, more) {
   };
 }
 
-/** Draws all charts, in the colours of now. */
+/** Draws all charts of the page, in the colours of now. */
 export function draw() {
+  for (const item of charts) if (item.drawn) item.drawn.dispose();
+  charts = charts.filter((item) => item.place.isConnected);
   for (const item of charts) {
-    if (item.drawn) item.drawn.dispose();
     item.drawn = echarts.init(item.place, null, { renderer: "svg" });
     item.drawn.setOption(item.option());
   }

@@ -1,91 +1,19 @@
 // The report: every section in its order, from the data that stands beside it in the page.
 import { draw } from "./chart.js";
-import { el, remark } from "./dom.js";
-import { calibration } from "./report/calibration.js";
-import { clusterChoice, clusters } from "./report/clusters.js";
-import { columns, preparation } from "./report/columns.js";
-import { confusion } from "./report/confusion.js";
-import { precisionRecall, roc } from "./report/curves.js";
-import { dependence } from "./report/dependence.js";
+import { el } from "./dom.js";
 import { head, tiles } from "./report/head.js";
-import { importance } from "./report/importance.js";
-import { leaderboard } from "./report/leaderboard.js";
-import { learning } from "./report/learning.js";
-import { coefficientTable, coefficients, components, fit, objective, tree } from "./report/model.js";
-import { predicted, residuals } from "./report/residuals.js";
-import { scores } from "./report/scores.js";
-import { warnings } from "./report/warnings.js";
+import { putSections } from "./sections.js";
 import { themes } from "./theme.js";
 
-/** @typedef {import("./types").Report} Report */
-
 /**
- * Side by side where there is room.
- * @param {(HTMLElement | null)[]} parts
- * @param {string} [kind]
- */
-const pair = (parts, kind = "pair") => {
-  const shown = parts.filter(Boolean);
-  return shown.length ? el("div", { class: kind }, shown) : null;
-};
-
-/** @param {Report} report */
-function drivers(report) {
-  const what = report.classes.length ? "probability" : "prediction";
-  const note = `The mean ${what} as one column varies and all others stay as they are (partial dependence).`;
-  const effects = dependence(report);
-  return [importance(report), pair(effects), effects.length ? remark(note) : null];
-}
-
-/** @param {Report} report */
-function moreRows(report) {
-  const { curve } = report.insight;
-  return curve ? [el("div", { class: "card" }, el("p", {}, curve.verdict)), learning(report)] : [];
-}
-
-/** @param {Report} report */
-function reproduce(report) {
-  const early = report.comparison && report.comparison.cuts.length
-    ? "; but the time limit stopped this run early, so a faster machine may choose another model."
-    : ".";
-  return el("div", { class: "card" }, el("pre", { tabindex: 0 }, report.command),
-    remark(`ermine ${report.version}, seed ${report.seed}, data fingerprint ${report.fingerprint}. The same file and `
-      + `command give the same numbers, for any number of threads${early}`));
-}
-
-/** @type {[string, (report: Report) => HTMLElement | null | (HTMLElement | null)[]][]} */
-const SECTIONS = [
-  ["Warnings", warnings],
-  ["Scores", scores],
-  ["Models compared", leaderboard],
-  ["Errors on the test rows", (report) =>
-    pair([confusion, roc, precisionRecall, calibration, predicted, residuals].map((part) => part(report)), "pair two")],
-  ["What drives the predictions", drivers],
-  ["Would more rows help?", moreRows],
-  ["The model", (report) =>
-    [pair([fit(report), objective(report)]), ...[coefficients, coefficientTable, tree].map((part) => part(report))]],
-  ["How many clusters?", clusterChoice],
-  ["The clusters", clusters],
-  ["The components", components],
-  ["The data", (report) => [columns(report), preparation(report)]],
-  ["Reproduce", reproduce],
-];
-
-/**
- * @param {Report} report
+ * @param {import("./types").Report} report
  * @param {HTMLElement} root
  */
 function show(report, root) {
   const toggle = el("button", { type: "button", id: "theme" }, "Dark");
   const contents = el("nav", { class: "soft small", "aria-label": "contents" });
   root.append(head(report, toggle), tiles(report), contents);
-  for (const [title, content] of SECTIONS) {
-    const parts = [content(report)].flat().filter((part) => part !== null);
-    if (!parts.length) continue;
-    const id = title.toLowerCase().replace(/[^a-z]+/g, "-").replace(/-$/, "");
-    contents.append(el("a", { href: `#${id}` }, title), " ");
-    root.append(el("section", { "aria-labelledby": id }, el("h2", { id }, title), parts));
-  }
+  putSections(report, root, contents);
   themes(toggle, draw);
 }
 

@@ -35,6 +35,9 @@ export interface Insight {
   /** True and predicted value. */
   predicted: number[][];
   curve: { rows: number[]; train: number[]; test: number[]; error: number[]; verdict: string } | null;
+  /** Of two classes: what each threshold comes to. */
+  thresholds: { at: number; hits: number; misses: number; alarms: number; rest: number }[];
+  worst: { truth: string; said: string; off: number; values: [column: string, value: string][] }[];
   tree: string | null;
   cluster_curve: {
     criterion: string; points: { k: number; value: number | null }[]; chosen: number; verdict: string;

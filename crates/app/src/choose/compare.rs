@@ -19,7 +19,7 @@ use crate::{
     table::Schema,
 };
 use ermine::{
-    Ctx, Error, Output, Result, Spec, Task, Value,
+    Cancel, Ctx, Error, Output, Result, Spec, Task, Value,
     core::{
         ctx::{Alone, Progress, all_gather},
         rng,
@@ -57,6 +57,8 @@ pub struct Contest<'a> {
     /// Predicted seconds of one core.
     pub work: f64,
     pub deadline: Option<Instant>,
+    /// Ends the comparison when it is raised.
+    pub enough: Option<&'a Cancel>,
     /// The columns of the rows.
     pub features: &'a Schema,
 }
@@ -320,24 +322,30 @@ impl Course<'_> {
         ctx: &Ctx,
     ) -> Result<Vec<Scored>> {
         let (exchange, contest) = (ctx.exchange(), self.contest);
-        let (rank, workers) = (exchange.rank(), exchange.size());
+        let (rank, workers, rows) = (exchange.rank(), exchange.size(), rung.rows.len());
         let mut alone = ctx.clone().with_exchange(Alone);
         if let Some(deadline) = contest.deadline {
             alone = alone.with_deadline(deadline);
+        }
+        if let Some(enough) = contest.enough {
+            alone = alone.with_enough(enough.clone());
         }
         let score = || -> Result<Vec<(usize, Scored)>> {
             let mut mine = Vec::new();
             for i in (0..specs.len()).filter(|i| i % workers == rank) {
                 ctx.check()?;
                 ctx.progress(Progress { what, step: i + 1, of: Some(specs.len()), value: None });
-                mine.push((i, self.score(&specs[i], rung, folds, &alone)?));
+                let scored = self.score(&specs[i], rung, folds, &alone)?;
+                let standing =
+                    Standing::new(&specs[i], rows, what == "searching")?.scored(scored.clone(), rung.folds.len());
+                ctx.candidate(&standing.candidate(contest.metric));
+                mine.push((i, scored));
             }
             Ok(mine)
         };
         let mine = score();
         let mut all: Vec<(usize, Scored)> = all_gather(exchange, mine)?.concat();
         all.sort_by_key(|(i, _)| *i);
-        let rows = rung.rows.len();
         let cut = all.iter().filter(|(_, scored)| scored.cut);
         self.cuts.extend(cut.map(|(i, _)| format!("{} on {rows} rows", specs[*i].name)));
         Ok(all.into_iter().map(|(_, scored)| scored).collect())
@@ -368,7 +376,7 @@ impl Course<'_> {
                 scores: folds.into_iter().map(|(value, ..)| value).collect(),
                 ..none
             },
-            Err(Error::Cancelled) => Scored { problem: Some("stopped by the budget".into()), cut: true, ..none },
+            Err(Error::Cancelled) => Scored { problem: Some("stopped early".into()), cut: true, ..none },
             Err(error) => {
                 let line = error.to_string().lines().next().unwrap_or_default().to_string();
                 Scored { problem: Some(line), ..none }

@@ -1,7 +1,7 @@
 //! How one candidate did, who is tied with the best, and which of them is chosen.
 
 use super::compare::Scored;
-use ermine::{Flexibility, Result, Spec, Task, Value, metrics::Metric, search};
+use ermine::{Flexibility, Result, Spec, Task, Value, core::ctx::Candidate, metrics::Metric, search};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -88,6 +88,22 @@ impl Standing {
         let scores = self.scores.iter().copied().chain(outcome.scores).collect();
         let seconds = self.seconds + outcome.seconds;
         *self = self.clone().scored(Scored { scores, tie, seconds, wild, ..outcome }, folds);
+    }
+
+    /// For whoever watches the comparison.
+    pub(super) fn candidate(&self, metric: &Metric) -> Candidate {
+        Candidate {
+            model: self.model.clone(),
+            params: self.params.clone(),
+            rows: self.rows,
+            mean: self.mean,
+            margin: self.margin.filter(|margin| margin.is_finite()),
+            seconds: self.seconds,
+            tuned: self.tuned,
+            note: self.note.clone(),
+            metric: metric.plain_name(),
+            greater_is_better: metric.greater_is_better,
+        }
     }
 
     /// Whether it says how sure it is, or is a number anyway.

@@ -1,11 +1,15 @@
 //! What a fitted model has learnt, as plain data: what drives it, how its answer follows a column, where it errs and from what, whether
 //! more rows would help, and why it says what it says of one row.
 
+mod errors;
 mod groups;
 mod outliers;
+mod watch;
 
+pub use errors::{Threshold, WORST, WorstRow, describe, thresholds, worst};
 pub use groups::{Group, Middle, Telling, groups};
 pub use outliers::{Oddity, Outlier, OutlierMethod, Outliers};
+pub use watch::{Seen, Watched, watch};
 
 use crate::{
     choose::clusters::ClusterCurve,
@@ -90,6 +94,10 @@ pub struct Insight {
     pub calibration: Vec<(f64, f64, f64)>,
     /// Truth and prediction of test rows.
     pub predicted: Vec<(f64, f64)>,
+    /// Of two classes: what each threshold of the probability comes to.
+    pub thresholds: Vec<Threshold>,
+    /// Test rows that the model is most wrong about.
+    pub worst: Vec<WorstRow>,
     /// A picture of a single tree.
     pub tree: Option<String>,
     /// How well each number of clusters does, where none was named.
@@ -297,6 +305,9 @@ pub fn curves(
                     };
                     positive.push(codes[i] as usize == called);
                     probability.push(row[called]);
+                }
+                if names.len() == 2 {
+                    insight.thresholds = thresholds(codes, &probability, weights);
                 }
                 let bins = metrics::calibration_curve(&positive, &probability, 10, Bins::Uniform, weights)?;
                 insight.calibration = bins.iter().map(|bin| (bin.predicted, bin.observed, bin.weight)).collect();

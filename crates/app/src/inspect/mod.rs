@@ -5,6 +5,9 @@
 //! the reason; `--keep` brings a column back. What may mislead becomes a warning.
 
 mod leak;
+mod look;
+
+pub use look::{Association, Correlations, Look, LookColumn, Picture, Points, look, points};
 
 use crate::{
     plan::Dropped,

@@ -77,7 +77,11 @@ impl Report {
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
         if let Some(found) = comparison.as_ref().filter(|found| !found.cuts.is_empty()) {
-            notes.push(format!("not finished within the budget: {}", first_few(&found.cuts)));
+            let why = match job.enough.as_ref().is_some_and(|enough| enough.is_cancelled()) {
+                true => "stopped early",
+                false => "not finished within the budget",
+            };
+            notes.push(format!("{why}: {}", first_few(&found.cuts)));
         }
         let names = fitted.prepared_names();
         notes.extend(log.notes.iter().map(|note| ermine::core::log::name_columns(note, &names)));

@@ -31,6 +31,9 @@ const MODULES: &[&str] = &[
     include_str!("../../assets/ui/report/model.js"),
     include_str!("../../assets/ui/report/clusters.js"),
     include_str!("../../assets/ui/report/columns.js"),
+    include_str!("../../assets/ui/report/threshold.js"),
+    include_str!("../../assets/ui/report/worst.js"),
+    include_str!("../../assets/ui/sections.js"),
     include_str!("../../assets/ui/report.js"),
 ];
 
@@ -67,24 +70,35 @@ fn base64(bytes: &[u8]) -> String {
 
 /// The report as an HTML page; `command` is how to get it again.
 pub fn page(report: &Report, command: &[String]) -> String {
+    page_of(&data(report, command))
+}
+
+/// What a page draws: the report, and what only the program can say.
+pub fn data(report: &Report, command: &[String]) -> Value {
     let mut data = serde_json::to_value(report).unwrap_or(Value::Null);
     if let Value::Object(data) = &mut data {
         data.insert("certificate".into(), report.log.to_string().into());
         data.insert("command".into(), shell(command).into());
     }
+    data
+}
+
+/// The page of such data.
+pub fn page_of(data: &Value) -> String {
+    let text = |name: &str| data[name].as_str().unwrap_or_default();
+    let title = escape(if data["target"].is_string() { text("target") } else { text("model") });
+    let version = escape(text("version"));
     // Inside a script element only its end tag has a meaning.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let script = bundle();
     let policy = policy(&[CHARTS, &script]);
-    let title = escape(report.target.as_deref().unwrap_or(&report.model));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"generator\" content=\"ermine {}\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n\
+         <meta name=\"generator\" content=\"ermine {version}\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n<main id=\"report\">\n<noscript>This report draws itself with JavaScript.</noscript>\n</main>\n\
-         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>{CHARTS}</script>\n<script>{script}</script>\n</body>\n</html>\n",
-        report.version
+         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>{CHARTS}</script>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 }
 
@@ -93,7 +107,7 @@ fn escape(text: &str) -> String {
 }
 
 /// Arguments as one would type them: the program by its name, odd words in quotes.
-fn shell(command: &[String]) -> String {
+pub fn shell(command: &[String]) -> String {
     let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+%@".contains(c));
     let word = |(i, word): (usize, &String)| match i {
         0 => "ermine".to_string(),

@@ -1,5 +1,6 @@
 //! What a run found out, as plain data. How it looks is the business of whoever shows it.
 
+pub mod assets;
 mod build;
 pub mod html;
 mod units;

@@ -1,6 +1,7 @@
 //! A model with all it takes to use it on raw data: schema, preparation, classes, and the story of its fit.
 
 pub mod file;
+pub mod project;
 pub mod writer;
 
 use crate::{

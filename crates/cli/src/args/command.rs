@@ -1,6 +1,6 @@
 //! What `ermine --help` shows: a function for each command, and one for each flag that several have.
 
-use crate::{check, export, serve};
+use crate::{check, export, lab, serve};
 use clap::{Arg, ArgAction, Command, builder::PossibleValuesParser, value_parser};
 use ermine::{
     Output, Spec,
@@ -30,7 +30,17 @@ pub fn command(model: Option<&str>) -> Command {
         .arg_required_else_help(true)
         .max_term_width(110)
         .subcommands([fit(model), compare(), tune(model), predict(), outliers(), evaluate(), explain(), summary()])
-        .subcommands([serve::command(), export::command(), check(), diff(), models(), inspect(), completions(), man()])
+        .subcommands([
+            lab::command(),
+            serve::command(),
+            export::command(),
+            check(),
+            diff(),
+            models(),
+            inspect(),
+            completions(),
+            man(),
+        ])
 }
 
 fn fit(model: Option<&str>) -> Command {

@@ -7,7 +7,10 @@
 //! take the scatter of all rows once. Starts from k-means, k-means++, rows, random responsibilities or given arrays (`weights_init`,
 //! `means_init`, `precisions_init`). Dense rows only. Not a global optimum: `n_init` starts are tried and the best is kept.
 
-use super::k_means::{Init, KMeans, Starts, assign_nearest};
+use super::{
+    k_means::{Init, KMeans, Starts, assign_nearest},
+    watched,
+};
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Numbers, Output, Passes, Result, Shape, Source,
     Task, X,
@@ -106,6 +109,7 @@ impl Estimator for GaussianMixture {
         }
         let Outcome { params, bound, mut log } = best.expect("at least one start");
         problem.report_collapse(&params, &mut log);
+        ctx.record("chosen", || problem.step(&params, bound, data));
         Ok(Fit::new(GaussianMixtureModel { mixture: params, bound }, log))
     }
 }
@@ -711,6 +715,10 @@ impl<'a> Em for Problem<'a> {
 
     fn maximise(&self, params: &Mixture, stat: Sums) -> Result<Mixture> {
         self.update(&params.means, stat)
+    }
+
+    fn step(&self, params: &Mixture, bound: f64, data: &dyn Source) -> Vec<(&'static str, Matrix)> {
+        watched::mixture(params, bound, data)
     }
 }
 

@@ -10,6 +10,7 @@
 //! shrinks by the largest move of a centre. Labels and inertia are those of the plain method. Sparse rows go by products with all centres.
 //! Not a global optimum: several starts are tried and the best is kept.
 
+use super::watched;
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source, Task,
     X,
@@ -119,7 +120,9 @@ impl Estimator for KMeans {
                 best = Some(run);
             }
         }
-        Ok(best.expect("at least one start").into_fit(problem.moments.mean))
+        let best = best.expect("at least one start");
+        ctx.record("chosen", || watched::centres(&best.centres, best.labels.iter().copied(), best.inertia));
+        Ok(best.into_fit(problem.moments.mean))
     }
 }
 
@@ -169,6 +172,9 @@ impl Problem<'_> {
             let assign = Assign::new(&centres, &self.moments.mean, moves);
             let mut sums = sweep(ctx, self.data, &assign, &mut cells)?;
             path.push(sums.inertia);
+            ctx.record("assign", || {
+                watched::centres(&centres, cells.iter().map(|cell| cell.label.into()), sums.inertia)
+            });
             let empty = sums.weight.iter().filter(|&&weight| weight == 0.0).count();
             if empty > 0 {
                 let farthest = sweep(ctx, self.data, &Farthest { centres: &centres, count: empty }, &mut cells)?;

@@ -7,6 +7,7 @@ mod dbscan;
 mod gaussian_mixture;
 mod k_means;
 mod mini_batch_k_means;
+mod watched;
 
 pub use agglomerative::{AgglomerativeClustering, AgglomerativeModel, Linkage};
 pub use bayesian_gaussian_mixture::{

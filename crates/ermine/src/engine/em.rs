@@ -6,7 +6,7 @@
 //! the log keeps the path and by how much it ever did.
 
 use crate::{
-    Ctx, FitLog, Halt, Result, Source,
+    Ctx, FitLog, Halt, Matrix, Result, Source,
     core::{Reduce, ctx::Progress, reduce},
 };
 
@@ -20,6 +20,11 @@ pub trait Em {
 
     /// Log-likelihood or lower bound that the statistic was summed at, a mean over the rows or a total: as `tol` measures it.
     fn bound(&self, params: &Self::Params, stat: &<Self::Expect as Reduce>::Stat) -> f64;
+
+    /// What a pass shows of parameters with this bound.
+    fn step(&self, _params: &Self::Params, _bound: f64, _data: &dyn Source) -> Vec<(&'static str, Matrix)> {
+        Vec::new()
+    }
 
     /// The M step; `Err` says what collapsed.
     fn maximise(&self, params: &Self::Params, stat: <Self::Expect as Reduce>::Stat) -> Result<Self::Params>;
@@ -55,6 +60,7 @@ pub fn run<M: Em>(
         ctx.check()?;
         let stat = reduce(ctx, data, &model.expect(&params)?)?;
         let bound = model.bound(&params, &stat);
+        ctx.record("expect", || model.step(&params, bound, data));
         params = model.maximise(&params, stat)?;
         let gain = path.last().map_or(f64::INFINITY, |last| bound - last);
         path.push(bound);

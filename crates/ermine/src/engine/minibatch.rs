@@ -15,10 +15,10 @@ use super::{
     sgd::{Descent, Patience, Rows, Sgd, State},
 };
 use crate::{
-    Ctx, Result, Source,
+    Ctx, Matrix, Result, Source,
     core::{
         reduce::{held_leaves, leaf_rows, merge_units},
-        simd,
+        simd, trace,
     },
 };
 use std::ops::Range;
@@ -111,6 +111,15 @@ impl Sgd {
                 })?;
                 let (gradient, tail) = sum.split_at(p);
                 walk.step(gradient, tail[0], tail[3], minibatch.len() as f64, patience.eta);
+                ctx.record("step", || {
+                    let State { w, b, .. } = &walk.state;
+                    vec![
+                        ("coef", Matrix::new(w.clone(), 1, p)),
+                        ("intercept", trace::number(*b)),
+                        ("rows", trace::column(minibatch.iter().map(|row| f64::from(*row)))),
+                        ("loss", trace::number(tail[1] / tail[2].max(f64::MIN_POSITIVE))),
+                    ]
+                });
                 loss += tail[1];
                 weight += tail[2];
                 mistakes += tail[4];

@@ -30,6 +30,7 @@ use crate::{
         reduce::block_rows,
         simd,
         stats::Moments,
+        trace,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -245,6 +246,19 @@ impl<L: PointLoss> Scores<'_, L> {
         let mut left = least_subgradient(&theta, &here.gradient, self.l1, p);
         let mut proven = proof(&theta, &here, &left);
         let mut path = vec![here.loss];
+        let record = |theta: &[f64], here: &Curvature| {
+            self.ctx.record("newton", || {
+                vec![
+                    ("coef", Matrix::new(theta[..p].to_vec(), 1, p)),
+                    ("intercept", trace::number(self.intercept_of(theta))),
+                    ("objective", trace::number(here.loss)),
+                    ("gradient", trace::column(here.gradient.iter().copied())),
+                ]
+            });
+        };
+        if every == 1 {
+            record(&theta, &here);
+        }
         let mut halt = Halt::MaxIter;
         // Where the other bound, which takes a pass, was last asked for.
         let mut asked = f64::INFINITY;
@@ -300,6 +314,7 @@ impl<L: PointLoss> Scores<'_, L> {
             if every == 1 {
                 let progress = Progress { what: "newton", step: iteration + 1, of: None, value: Some(here.loss) };
                 self.ctx.progress(progress);
+                record(&theta, &here);
             }
         }
         if every == 1

@@ -11,11 +11,11 @@
 
 use super::loss::Loss;
 use crate::{
-    Ctx, Halt, Result,
+    Ctx, Halt, Matrix, Result,
     core::{
         choice,
         data::{Row, X},
-        rng, simd,
+        rng, simd, trace,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,14 @@ impl State {
         State { w: vec![0.0; cols], ..State::default() }
     }
 
+    pub(super) fn record(&self, what: &'static str, ctx: &Ctx) {
+        ctx.record(what, || {
+            let (w, b) = self.result();
+            let cols = w.len();
+            vec![("coef", Matrix::new(w, 1, cols)), ("intercept", trace::number(b))]
+        });
+    }
+
     /// Coefficients to predict with: the average where one was kept.
     pub fn result(&self) -> (Vec<f64>, f64) {
         if self.averaged > 0.0 {
@@ -171,7 +179,7 @@ impl Sgd {
             next.clone_from(&order);
             let wanted = pass + 1 < limit;
             let ((loss, mistakes), ()) = rayon::join(
-                || walk.pass(rows, &order, patience.eta),
+                || walk.pass_seen(rows, &order, patience.eta, ctx),
                 || {
                     if wanted {
                         shuffle(pass + 1, &mut next)
@@ -192,6 +200,7 @@ impl Sgd {
         }
         out.shortened = walk.shortened;
         out.state = walk.finish();
+        out.state.record("done", ctx);
         Ok(out)
     }
 }
@@ -286,6 +295,27 @@ impl<'a> Walk<'a> {
             shortened: 0,
             paid: if sgd.l1_ratio > 0.0 { vec![0.0; cols] } else { Vec::new() },
         }
+    }
+
+    /// The same steps; one by one where somebody watches.
+    fn pass_seen(&mut self, rows: &Rows, order: &[u32], eta0: f64, ctx: &Ctx) -> (f64, usize) {
+        if !ctx.is_traced() {
+            return self.pass(rows, order, eta0);
+        }
+        order.chunks(1).fold((0.0, 0), |(sum, mistakes), row| {
+            let (loss, wrong) = self.pass(rows, row, eta0);
+            ctx.record("row", || {
+                let w = self.v.iter().map(|v| v * self.scale).collect();
+                vec![
+                    ("coef", Matrix::new(w, 1, self.v.len())),
+                    ("intercept", trace::number(self.b)),
+                    ("row", trace::number(f64::from(row[0]))),
+                    ("loss", trace::number(loss)),
+                    ("mistake", trace::number(wrong as f64)),
+                ]
+            });
+            (sum + loss, mistakes + wrong)
+        })
     }
 
     fn pass(&mut self, rows: &Rows, order: &[u32], eta0: f64) -> (f64, usize) {

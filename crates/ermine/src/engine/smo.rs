@@ -17,7 +17,7 @@
 use super::{double_double::Dd, gram::Gram};
 use crate::{
     Bound, Ctx, Halt, Matrix, Result,
-    core::{ctx::Progress, linalg::Cholesky, simd::vectorised},
+    core::{ctx::Progress, linalg::Cholesky, simd::vectorised, trace},
 };
 
 pub struct Problem {
@@ -187,7 +187,18 @@ pub fn solve(
             v if v < 10.0 * tolerance => 0.5 * tolerance,
             _ => local,
         };
-        steps += inner.run(local, (max_steps - steps).min(200 * size.max(100)));
+        let mut seen = |now: &[f64]| {
+            ctx.record("pair", || {
+                let mut all = b.clone();
+                set.iter().zip(now).for_each(|(&v, value)| all[v] = *value);
+                vec![
+                    ("multipliers", trace::column(all)),
+                    ("rows", trace::column(rows.iter().map(|&row| f64::from(row)))),
+                ]
+            });
+        };
+        let most = (max_steps - steps).min(200 * size.max(100));
+        steps += inner.run(local, most, ctx.is_traced().then_some(&mut seen));
         let before: Vec<f64> = set.iter().map(|&v| std::mem::replace(&mut b[v], 0.0)).collect();
         set.iter().zip(&inner.b).for_each(|(&v, value)| b[v] = *value);
         let mut changes: Vec<(u32, f64)> = set.iter().zip(before).map(|(&v, old)| (rows[v], b[v] - old)).collect();
@@ -202,6 +213,15 @@ pub fn solve(
     }
     let error = (0..gram.rows()).map(|row| product.error(row, gram.rounding)).collect();
     let violation = violation.max(0.0);
+    ctx.record("solved", || {
+        let numbers = [("level", level[0]), ("violation", violation), ("gap", bound.gap)];
+        let mut values = vec![
+            ("multipliers", trace::column(b.iter().copied())),
+            ("rows", trace::column(rows.iter().map(|&row| f64::from(row)))),
+        ];
+        values.extend(numbers.map(|(name, value)| (name, trace::number(value))));
+        values
+    });
     Ok(Solution { b, f: product.f, error, level, steps, rounds, violation, bound, path, halt })
 }
 
@@ -475,7 +495,7 @@ impl Inner {
 
     /// Steps until no pair violates by more than `tolerance`; returns how many. Where pairs take very many, the free variables move
     /// together now and then.
-    fn run(&mut self, tolerance: f64, max_steps: usize) -> usize {
+    fn run(&mut self, tolerance: f64, max_steps: usize, mut seen: Option<&mut dyn FnMut(&[f64])>) -> usize {
         let patience = 500 + 20 * self.h.len();
         let mut done = 0;
         while done < max_steps {
@@ -486,6 +506,9 @@ impl Inner {
                     for step in 0..most {
                         let Some((i, j)) = self.pair(tolerance) else { return step };
                         self.step(i, j);
+                        if let Some(seen) = &mut seen {
+                            seen(&self.b);
+                        }
                     }
                     most
                 },

@@ -8,7 +8,7 @@
 //! A missing value (NaN) goes where `missing left` says. A category goes left when its level is in the split's set; a level that the
 //! split never saw is missing.
 
-use crate::{Error, Feature, Result, X};
+use crate::{Ctx, Error, Feature, Matrix, Result, X, core::trace};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -123,6 +123,39 @@ impl GrownTree {
         sums
     }
 
+    /// One step for each split, from the root down, level by level: where it is, what it asks, and what it gains.
+    pub fn record(&self, ctx: &Ctx) {
+        if !ctx.is_traced() {
+            return;
+        }
+        let mut queue = VecDeque::from([(0, 0)]);
+        let mut next = 1;
+        while let Some((at, number)) = queue.pop_front() {
+            let node = &self.nodes[at];
+            let Some(split) = &node.split else { continue };
+            let (left, right) = (&self.nodes[node.left], &self.nodes[node.right]);
+            queue.extend([(node.left, next), (node.right, next + 1)]);
+            let Test::AtMost(threshold) = split.test else { continue };
+            let gain = node.impurity - (left.weight * left.impurity + right.weight * right.impurity) / node.weight;
+            ctx.record("split", || {
+                let value = |node: usize| Matrix::new(self.value(node).to_vec(), 1, self.outputs);
+                vec![
+                    ("node", trace::number(number as f64)),
+                    ("children", trace::column([next as f64, next as f64 + 1.0])),
+                    ("feature", trace::number(split.feature as f64)),
+                    ("threshold", trace::number(threshold)),
+                    ("gain", trace::number(gain)),
+                    ("impurity", trace::column([node.impurity, left.impurity, right.impurity])),
+                    ("rows", trace::column([node.rows, left.rows, right.rows].map(|rows| rows as f64))),
+                    ("value", value(at)),
+                    ("left", value(node.left)),
+                    ("right", value(node.right)),
+                ]
+            });
+            next += 2;
+        }
+    }
+
     pub fn finish(&self, cols: usize, with_impurity: bool) -> Tree {
         let mut tree = Tree {
             cols,
@@ -181,6 +214,25 @@ pub fn normalise(sums: &mut [f64]) {
 const LANES: usize = 8;
 
 impl Tree {
+    /// A row for each node: column (-1 for a leaf), threshold, left child, and the values of a leaf.
+    pub fn as_rows(&self) -> Matrix {
+        let mut rows = Matrix::zeros(self.nodes.len(), 3 + self.outputs);
+        for at in 0..self.nodes.len() {
+            let row = rows.row_mut(at);
+            match self.split(at) {
+                Some((Split { feature, test: Test::AtMost(threshold), .. }, left)) => {
+                    row[..3].copy_from_slice(&[feature as f64, threshold, left as f64]);
+                }
+                Some(_) => row[..3].copy_from_slice(&[f64::NAN; 3]),
+                None => {
+                    row[..3].copy_from_slice(&[-1.0, f64::INFINITY, at as f64]);
+                    row[3..].copy_from_slice(self.leaf_value(self.leaf_of(at)));
+                }
+            }
+        }
+        rows
+    }
+
     pub fn cols(&self) -> usize {
         self.cols
     }

@@ -62,6 +62,8 @@ pub fn descend(
     let checked = norms2.as_ref().map_err(Clone::clone).and_then(|_| Spread::new(data));
     all_gather(ctx.exchange(), checked.as_ref().map(drop).map_err(Clone::clone))?;
     let (norms2, spread) = (norms2?.concat(), checked?);
+    // Descents of several classes run side by side: their steps would be mixed up.
+    let ctx = &if outputs > 1 { ctx.clone().without_trace() } else { ctx.clone() };
     let own = |class: usize| -> Result<Descent> {
         let y: Vec<f64> = match classes {
             0 => batch.y.real().to_vec(),

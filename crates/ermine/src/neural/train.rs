@@ -18,12 +18,13 @@ use super::{
     optimiser::{Rule, Schedule, Solver, Step},
 };
 use crate::{
-    Certificate, Ctx, Error, Fit, FitLog, Halt, Result, Shape, Source,
+    Certificate, Ctx, Error, Fit, FitLog, Halt, Matrix, Result, Shape, Source,
     core::{
         Batch, Reduce, Target, TargetKind,
         ctx::{Progress, all_gather},
         param, rng, simd,
         source::Buffers,
+        trace,
     },
     engine::{lbfgs, sgd::crawls},
 };
@@ -465,6 +466,7 @@ impl<'a> Trainer<'a> {
         } else if settings.early_stopping {
             log.notes.push("too few rows to hold any out: the loss decided when to stop".into());
         }
+        self.ctx.record("done", || self.seen(self.state.loss_curve.last().copied().unwrap_or(f64::NAN)));
         Ok((self.state, log))
     }
 
@@ -476,6 +478,15 @@ impl<'a> Trainer<'a> {
             blocks.start * length / count..blocks.end * length / count
         };
         self.minibatches.swap(exchange, minibatches, places)
+    }
+
+    /// What an epoch shows: its loss, and weights and biases layer by layer.
+    fn seen(&self, loss: f64) -> Vec<(&'static str, Matrix)> {
+        vec![
+            ("loss", trace::number(loss)),
+            ("sizes", trace::column(self.network.sizes.iter().map(|size| *size as f64))),
+            ("weights", trace::column(self.state.weights.iter().copied())),
+        ]
     }
 
     fn patience_is_over(&self) -> bool {
@@ -523,6 +534,7 @@ impl<'a> Trainer<'a> {
         {
             (self.state.rate, self.state.waited) = (self.state.rate / 5.0, 0);
         }
+        self.ctx.record("epoch", || self.seen(loss));
         self.ctx.progress(Progress {
             what: "epoch",
             step: self.state.epochs_here,

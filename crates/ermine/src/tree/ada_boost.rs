@@ -17,7 +17,7 @@ use crate::{
         Batch, Feature, choice,
         ctx::Progress,
         param::{above, at_least, log},
-        params,
+        params, trace,
     },
     engine::{
         columns::Columns,
@@ -106,6 +106,7 @@ impl Estimator for AdaBoostClassifier {
             let wrong: Vec<bool> =
                 member.predict(&batch.x, Output::Class)?.iter().zip(codes).map(|(p, &y)| *p != f64::from(y)).collect();
             let total: f64 = rounds.weights.iter().sum();
+            let before = ctx.is_traced().then(|| rounds.weights.clone());
             let error =
                 rounds.weights.iter().zip(&wrong).filter(|(_, wrong)| **wrong).map(|(w, _)| w).sum::<f64>() / total;
             if error >= 1.0 - 1.0 / k as f64 {
@@ -126,6 +127,19 @@ impl Estimator for AdaBoostClassifier {
             alphas.push(alpha);
             errors.push(error);
             bounds.push(bound);
+            ctx.record("round", || {
+                let wrong = wrong.iter().map(|wrong| f64::from(u8::from(*wrong)));
+                let mut values = vec![
+                    ("weights", trace::column(before.iter().flatten().copied())),
+                    ("wrong", trace::column(wrong)),
+                    ("error", trace::number(error)),
+                    ("alpha", trace::number(alpha)),
+                    ("bound", trace::number(bound)),
+                ];
+                let tree = rounds.members.last().and_then(|member| member.model.as_any().downcast_ref());
+                values.extend(tree.map(|model: &DecisionTreeModel| ("nodes", model.tree.as_rows())));
+                values
+            });
             ctx.progress(Progress {
                 what: "adaboost",
                 step: round + 1,

@@ -247,6 +247,7 @@ fn fit(
         cut(&mut draft, "cost complexity pruning", &mut |draft| prune::cost_complexity(draft, plan.ccp_alpha));
     }
     let tree = draft.finish(shape.cols, true);
+    draft.record(ctx);
     let impurity = prune::path(&draft)[0].impurity;
     // A pass over the rows for each level.
     let log = FitLog::ended(tree.depth(), vec![impurity], Halt::Passes, Certificate::None).with_notes(notes);

@@ -5,9 +5,9 @@
 //! of whatever waits ([`crate::jobs`]). What cannot be held is refused before it is read ([`crate::http`]).
 
 mod metrics;
-mod models;
-mod openapi;
-mod predict;
+pub(crate) mod models;
+pub(crate) mod openapi;
+pub(crate) mod predict;
 mod routes;
 
 use crate::{
@@ -154,7 +154,7 @@ fn open_to_all(address: SocketAddr, guarded: bool) -> bool {
 }
 
 #[cfg(unix)]
-async fn stop_signal() {
+pub(crate) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
         return std::future::pending().await;
@@ -166,7 +166,7 @@ async fn stop_signal() {
 }
 
 #[cfg(not(unix))]
-async fn stop_signal() {
+pub(crate) async fn stop_signal() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -31,7 +31,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    fn load(path: &Path, threads: usize) -> Result<Loaded> {
+    pub fn load(path: &Path, threads: usize) -> Result<Loaded> {
         let (fitted, version) = file::load_versioned(path)?;
         let background = fitted.header.profile.as_ref().map(|profile| profile.background(BACKGROUND));
         Ok(Loaded {

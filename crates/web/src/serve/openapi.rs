@@ -197,7 +197,7 @@ fn cell(field: &Field) -> Value {
 }
 
 /// A value as the model has seen it.
-fn example(field: &Field, fitted: &ermine_app::Fitted) -> Value {
+pub fn example(field: &Field, fitted: &ermine_app::Fitted) -> Value {
     let place = fitted.features().columns.iter().position(|known| known == field);
     let profile = fitted.header.profile.as_ref().zip(place).map(|(profile, place)| &profile.columns[place]);
     match field.kind {

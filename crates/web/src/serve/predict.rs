@@ -264,7 +264,7 @@ fn explain(read: &Read) -> Result<Vec<Explained>, Refusal> {
 }
 
 /// Cells that cannot be read.
-fn refusal(refused: Refused) -> Refusal {
+pub fn refusal(refused: Refused) -> Refusal {
     match refused {
         Refused::Syntax(problem) => Refusal::new(StatusCode::BAD_REQUEST, problem),
         Refused::TooMany(most) => {
@@ -286,7 +286,7 @@ fn in_words(cell: &BadCell) -> String {
 }
 
 /// What a model cannot predict.
-fn of_error(error: Error) -> Refusal {
+pub fn of_error(error: Error) -> Refusal {
     let message = error.to_string();
     match error {
         Error::Hinted { error, .. } => of_error(*error),
