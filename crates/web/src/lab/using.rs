@@ -9,11 +9,11 @@ use crate::{
     },
 };
 use axum::http::StatusCode;
-use ermine::{Output, X, engine::special::normal_quantile};
+use ermine::{Output, X};
 use ermine_app::{
     explain::explain_values,
     read::{self, ReadOptions},
-    store::project::Project,
+    store::{Width, project::Project},
     table::Kind,
     wire::{Answer, Interval, Media, prediction_columns},
 };
@@ -27,7 +27,7 @@ use std::{
 /// Rows of a form; a file has as many as it likes.
 const ROWS: usize = 1000;
 /// Level of the interval around a number.
-const LEVEL: f64 = 0.95;
+const LEVEL: f64 = 0.9;
 /// An answer while one types must not take longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -86,7 +86,7 @@ pub fn form(loaded: &Loaded) -> Value {
         "classes": loaded.fitted.classes(),
         "model": header.model,
         "rows": header.rows,
-        "interval": loaded.fitted.has(Output::Deviation),
+        "interval": loaded.fitted.width(LEVEL).is_ok(),
         "explains": loaded.background.is_some(),
     })
 }
@@ -94,21 +94,20 @@ pub fn form(loaded: &Loaded) -> Value {
 /// What the model says of rows of JSON; with `?explain=true` also why.
 pub fn predict(loaded: &Loaded, query: &str, body: &[u8]) -> Result<Value, Refusal> {
     let mut asked = Asked::of(query, loaded)?;
-    if loaded.fitted.has(Output::Deviation) && asked.outputs.contains(&Output::Value) {
-        asked.interval = Some(LEVEL);
+    if asked.outputs.contains(&Output::Value) {
+        asked.interval = loaded.fitted.width(LEVEL).ok();
     }
     let (table, form) = loaded.reader.read(body, Media::Json, ROWS).map_err(refusal)?;
     let frame = loaded.fitted.frame(&table).map_err(of_error)?;
     let x = X::dense(&frame.x.values, frame.x.cols.max(1)).map_err(of_error)?;
     let said = loaded.fitted.outputs_of(&loaded.ctx, &x, &frame.texts, &asked.outputs).map_err(of_error)?;
     let deviations = match asked.interval {
-        Some(_) => {
+        Some(Width::Deviations(_)) => {
             Some(loaded.fitted.predict_with(&loaded.ctx, &x, &frame.texts, Output::Deviation).map_err(of_error)?)
         }
-        None => None,
+        _ => None,
     };
-    let interval = deviations.as_ref().zip(asked.interval);
-    let interval = interval.map(|(of, level)| Interval { deviations: normal_quantile(0.5 + level / 2.0), of });
+    let interval = asked.interval.map(|width| Interval { width, deviations: deviations.as_ref() });
     let mut explained = Vec::new();
     if let (true, Some(background)) = (asked.explain, &loaded.background) {
         let ctx = loaded.ctx.clone().with_deadline(Instant::now() + PATIENCE);
@@ -133,7 +132,7 @@ pub fn predict_file(loaded: &Loaded, path: &Path) -> Result<Vec<u8>, Refusal> {
     let table = read::read(path, &ReadOptions { schema, ..ReadOptions::default() }).map_err(of_error)?;
     let frame = loaded.fitted.frame(&table).map_err(of_error)?;
     let x = X::dense(&frame.x.values, frame.x.cols.max(1)).map_err(of_error)?;
-    let columns = prediction_columns(&loaded.fitted, &loaded.ctx, &x, &frame.texts, &loaded.natural);
+    let columns = prediction_columns(&loaded.fitted, &loaded.ctx, &x, &frame.texts, &loaded.natural, None);
     for (name, column) in columns.map_err(of_error)? {
         let mut unique = name;
         while all.names().contains(&unique) {
