@@ -176,7 +176,7 @@ function show(answer, form, said, why) {
     el("p", { class: "soft small" }, form.target ? `Predicted ${form.target}` : "Prediction"),
     el("p", { class: "big", id: "prediction" }, typeof value === "number" ? text(value) : String(value)),
     row.interval
-      ? el("p", { class: "soft" }, `95 % interval ${text(row.interval[0])} to ${text(row.interval[1])}`)
+      ? el("p", { class: "soft" }, `90 % interval ${text(row.interval[0])} to ${text(row.interval[1])}`)
       : "",
     shares.length
       ? el(
