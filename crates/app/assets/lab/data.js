@@ -4,7 +4,9 @@ import { text, whole } from "../ui/format.js";
 import { post } from "./api.js";
 import { bars, button, classLegend, field, levelBars, pageHead, select, size, trouble } from "./parts.js";
 
-/** @typedef {import("./types").Lab} Lab @typedef {import("./types").Look} Look @typedef {import("./types").LookColumn} LookColumn */
+/** @typedef {import("./types").Lab} Lab */
+/** @typedef {import("./types").Look} Look */
+/** @typedef {import("./types").LookColumn} LookColumn */
 
 const SHOWN = 60;
 const KINDS = ["number", "boolean", "category", "text", "date", "datetime"];
@@ -104,7 +106,7 @@ function shown(lab, look, load) {
     { class: "card row" },
     el(
       "div",
-      { class: "field", style: "flex: 1; max-width: 340px" },
+      { class: "field", style: "flex: 1 1 220px; max-width: 340px" },
       ...field("Column to predict (target)", target).childNodes,
     ),
     el("div", { class: "row" }, add, settings.target ? next : null),

@@ -10,7 +10,9 @@ import { understandPage } from "./understand.js";
 import { usePage } from "./use.js";
 import { watchPage } from "./watch.js";
 
-/** @typedef {import("./types").State} State @typedef {import("./types").Settings} Settings @typedef {import("./types").Lab} Lab */
+/** @typedef {import("./types").State} State */
+/** @typedef {import("./types").Settings} Settings */
+/** @typedef {import("./types").Lab} Lab */
 
 /** @type {Record<string, [title: string, page: (lab: Lab, rest: string[]) => import("./types").Page]>} */
 const PAGES = {

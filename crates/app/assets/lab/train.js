@@ -4,7 +4,9 @@ import { text, whole, words } from "../ui/format.js";
 import { get, post } from "./api.js";
 import { button, choice, copyable, field, pageHead, select, trouble } from "./parts.js";
 
-/** @typedef {import("./types").Lab} Lab @typedef {import("./types").Run} Run @typedef {import("./types").Candidate} Candidate */
+/** @typedef {import("./types").Lab} Lab */
+/** @typedef {import("./types").Run} Run */
+/** @typedef {import("./types").Candidate} Candidate */
 
 const EFFORTS = /** @type {[string, string, string][]} */ ([
   ["quick", "Quick", "about ten seconds on two cores"],

@@ -21,7 +21,7 @@ export function usePage(lab, [wanted]) {
   get(`${path}/form`)
     .then((/** @type {Form} */ form) => {
       const fields = el("form", { class: "card", "aria-label": "values" });
-      const answer = el("div", { class: "card answer first", "aria-live": "polite" }, el("p", { class: "soft" }, "…"));
+      const answer = el("div", { class: "card answer first", "aria-live": "polite" });
       node.replaceChildren(
         pageHead(
           form.target ? `Predict ${form.target}` : "Predict",

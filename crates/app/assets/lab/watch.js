@@ -7,7 +7,9 @@ import { SETS } from "./watch/sets.js";
 import { Stage, colour, spark } from "./watch/stage.js";
 import { STOPS } from "./watch/stops.js";
 
-/** @typedef {import("./types").Lab} Lab @typedef {import("./types").Stop} Stop @typedef {import("./types").Frame} Frame */
+/** @typedef {import("./types").Lab} Lab */
+/** @typedef {import("./types").Stop} Stop */
+/** @typedef {import("./types").Frame} Frame */
 
 /** @param {Lab} lab @param {string[]} rest @returns {import("./types").Page} */
 export function watchPage(lab, [wanted]) {
@@ -156,7 +158,7 @@ function player(lab, stop) {
       problem.replaceChildren();
       source.textContent =
         seen.length === 1
-          ? `${seen[0].recorded ? `${seen[0].recorded} steps recorded while fitting. ` : ""}${seen[0].log}.`
+          ? `${seen[0].recorded ? `${seen[0].recorded} steps recorded while fitting; ` : ""}${seen[0].log}.`
           : `${seen.length} fits. The last: ${seen[seen.length - 1].log}.`;
     } catch (error) {
       if (mine !== asked) return;
@@ -218,7 +220,7 @@ function player(lab, stop) {
     "div",
     { class: "row start player" },
     button(
-      "⏮",
+      "|◀",
       () => {
         halt();
         seek(0);
@@ -243,7 +245,7 @@ function player(lab, stop) {
       { "aria-label": "step forward" },
     ),
     button(
-      "⏭",
+      "▶|",
       () => {
         halt();
         seek(frames.length - 1);
@@ -307,7 +309,8 @@ async function fromTable(lab, stop) {
   };
   const [x, y] = [scale(0), scale(1)];
   lab.say(
-    `${found.names[0]} to the right, ${found.names[1]} upwards, in standard deviations${found.classes.length ? `; colours are ${found.classes.join(", ")}` : ""}`,
+    `${found.names[0]} to the right, ${found.names[1]} upwards, in standard deviations` +
+      (found.classes.length ? `; colours are ${found.classes.join(", ")}` : ""),
   );
   setTimeout(() => lab.say(""), 6000);
   const most = stop.kind === "classify" ? 2 : 6;

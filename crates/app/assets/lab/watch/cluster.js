@@ -1,7 +1,9 @@
 // Without a target: k-means, mixtures, principal components.
 import { LOW, HIGH, colour, gridOf } from "./stage.js";
 
-/** @typedef {import("../types").Stop} Stop @typedef {import("../types").Point} Point @typedef {import("../types").Seen} Seen */
+/** @typedef {import("../types").Stop} Stop */
+/** @typedef {import("../types").Point} Point */
+/** @typedef {import("../types").Seen} Seen */
 
 const rows = (/** @type {Point[]} */ points) => points.map(({ x, y }) => [x, y]);
 
@@ -120,7 +122,9 @@ const mixture = {
   ],
   requests: (points, { k, kind, seed }) => [
     {
-      model: `GaussianMixture(n_components=${k}, covariance_type=${kind}, init_params=random_from_data, tol=1e-5, max_iter=200)`,
+      model:
+        `GaussianMixture(n_components=${k}, covariance_type=${kind}, init_params=random_from_data, ` +
+        "tol=1e-5, max_iter=200)",
       points: rows(points),
       seed: Number(seed),
     },

@@ -1,7 +1,9 @@
 // Straight lines: perceptron, gradients, Newton, penalties, polynomials, thresholds.
 import { along, gridOf } from "./stage.js";
 
-/** @typedef {import("../types").Stop} Stop @typedef {import("../types").Point} Point @typedef {import("../types").Seen} Seen */
+/** @typedef {import("../types").Stop} Stop */
+/** @typedef {import("../types").Point} Point */
+/** @typedef {import("../types").Seen} Seen */
 /** @typedef {import("./stage.js").Stage} Stage */
 
 export const rows = (/** @type {Point[]} */ points) => points.map(({ x, y }) => [x, y]);
@@ -166,7 +168,12 @@ const newton = {
   },
 };
 
-/** The loss over (slope, intercept), for the picture of the surface. @param {Point[]} points @param {number} w @param {number} b */
+/**
+ * The loss over (slope, intercept), for the picture of the surface.
+ * @param {Point[]} points
+ * @param {number} w
+ * @param {number} b
+ */
 const squares = (points, w, b) => points.reduce((sum, { x, y }) => sum + (w * x + b - y) ** 2, 0) / (2 * points.length);
 
 /** @type {Stop} */
@@ -207,7 +214,8 @@ const descent = {
   requests: (points, { eta, batch, momentum }) => [
     {
       model:
-        `SGDRegressor(penalty=none, learning_rate=constant, eta0=${eta}, momentum=${momentum}, batch_size=${batch === "all" ? points.length : batch}, ` +
+        `SGDRegressor(penalty=none, learning_rate=constant, eta0=${eta}, momentum=${momentum}, ` +
+        `batch_size=${batch === "all" ? points.length : batch}, ` +
         `max_iter=${batch === "all" ? 60 : batch === "8" ? 12 : 3}, tol=none)`,
       points: points.map(({ x }) => [x]),
       target: points.map(({ y }) => y),
@@ -238,7 +246,12 @@ const descent = {
   },
 };
 
-/** A map of the loss in the corner of the stage. @param {Stage} stage @param {Point[]} points @param {number[][]} path */
+/**
+ * A map of the loss in the corner of the stage.
+ * @param {Stage} stage
+ * @param {Point[]} points
+ * @param {number[][]} path
+ */
 function inset(stage, points, path) {
   // The map is 2 by 2 units wide, from (0.9, -2.9); weights from -1.5 to 1.5.
   const at = (/** @type {number} */ w, /** @type {number} */ b) => [1.9 + w / 1.5, -1.9 + b / 1.5];
@@ -339,6 +352,9 @@ const degree = {
 
 const ALPHAS = Array.from({ length: 25 }, (_, i) => 10 ** (1.5 - (4.5 * i) / 24));
 
+/** The lasso is per row and its weights vanish sooner. @param {string} kind @param {number} alpha */
+const penaltyOf = (kind, alpha) => (kind === "Lasso" ? alpha / 30 : alpha).toPrecision(3);
+
 /** @type {Stop} */
 const path = {
   id: "path",
@@ -368,18 +384,18 @@ const path = {
     const bumps = (/** @type {number} */ x) =>
       Array.from({ length: 10 }, (_, k) => Math.exp(-(((x - (-2.7 + 0.6 * k)) / 0.6) ** 2)));
     return ALPHAS.map((alpha) => ({
-      model: kind === "Lasso" ? `Lasso(alpha=${(alpha / 30).toPrecision(4)})` : `Ridge(alpha=${alpha.toPrecision(4)})`,
+      model: `${kind}(alpha=${penaltyOf(kind, alpha)})`,
       points: points.map(({ x }) => bumps(x)),
       target: points.map(({ y }) => y),
       outputs: ["value"],
       grid: along(120).map(bumps),
     }));
   },
-  frames: (all) => {
+  frames: (all, _points, { kind }) => {
     const weights = all.map((seen) => /** @type {number[]} */ (seen.attributes.coef_.flat()));
     const norms = weights.map((list) => list.reduce((sum, w) => sum + Math.abs(w), 0));
     return all.map((seen, i) => ({
-      title: `α = ${ALPHAS[i].toPrecision(2)}`,
+      title: `α = ${penaltyOf(kind, ALPHAS[i])}`,
       facts: [
         ["weights that are not zero", `${weights[i].filter((w) => w !== 0).length} of 10`],
         ["Σ |w|", norms[i]],

@@ -2,7 +2,9 @@
 import { gridOf } from "./stage.js";
 import { classes, rows } from "./linear.js";
 
-/** @typedef {import("../types").Stop} Stop @typedef {import("../types").Point} Point @typedef {import("../types").Step} Step */
+/** @typedef {import("../types").Stop} Stop */
+/** @typedef {import("../types").Point} Point */
+/** @typedef {import("../types").Step} Step */
 
 /**
  * The line of a set of multipliers, and the intercept that its free rows agree on.
@@ -240,8 +242,8 @@ const knn = {
 
 const DENSITIES = /** @type {[string, string][]} */ ([
   ["GaussianNB", "naive Bayes: columns independent within a class"],
-  ["LinearDiscriminantAnalysis(store_covariance=true)", "LDA: one covariance for all classes"],
-  ["QuadraticDiscriminantAnalysis(store_covariance=true)", "QDA: a covariance for each class"],
+  ["LinearDiscriminantAnalysis", "LDA: one covariance for all classes"],
+  ["QuadraticDiscriminantAnalysis", "QDA: a covariance for each class"],
 ]);
 
 /** @type {Stop} */
@@ -315,7 +317,13 @@ const densities = {
     }),
 };
 
-/** What recorded weights say of a row. @param {number[]} sizes @param {number[]} weights @param {number[]} row @param {string} activation */
+/**
+ * What recorded weights say of a row.
+ * @param {number[]} sizes
+ * @param {number[]} weights
+ * @param {number[]} row
+ * @param {string} activation
+ */
 function forward(sizes, weights, row, activation) {
   let [now, at] = [row, 0];
   for (let l = 0; l + 1 < sizes.length; l++) {
@@ -366,7 +374,9 @@ const network = {
   ],
   requests: (points, { hidden, activation, seed }) => [
     {
-      model: `MLPClassifier(hidden_layer_sizes=${hidden}, activation=${activation}, solver=adam, learning_rate_init=0.03, max_iter=150, n_iter_no_change=150, batch_size=32)`,
+      model:
+        `MLPClassifier(hidden_layer_sizes=${hidden}, activation=${activation}, solver=adam, learning_rate_init=0.03, ` +
+        "max_iter=150, n_iter_no_change=150, batch_size=32)",
       points: rows(points),
       target: classes(points),
       outputs: ["probability"],

@@ -49,7 +49,9 @@ export class Stage {
         viewBox: `0 0 ${SIZE} ${SIZE}`,
         tabindex: 0,
         role: "application",
-        "aria-label": `${options.label}. Press N to choose the next point, arrow keys to move it, Delete to remove it, Enter to add one.`,
+        "aria-label":
+          `${options.label}. Press N to choose the next point, arrow keys to move it, ` +
+          "Delete to remove it, Enter to add one.",
       },
       this.axes(),
       this.behind,
@@ -220,7 +222,12 @@ export class Stage {
     this.above.append(svg("path", { d: path, fill: "none", style: "stroke: var(--ink)", "stroke-width": 2, ...look }));
   }
 
-  /** Where w.x + b = level, over the whole stage. @param {number[]} w @param {number} b @param {Record<string, string | number>} [look] */
+  /**
+   * Where w.x + b = level, over the whole stage.
+   * @param {number[]} w
+   * @param {number} b
+   * @param {Record<string, string | number>} [look]
+   */
   boundary(w, b, look = {}) {
     const [p, q] = w;
     const length2 = p * p + q * q;
@@ -286,7 +293,12 @@ export class Stage {
     this.above.append(svg("text", { x: place(x), y: flip(y), style: "fill: var(--soft)", "font-size": 12 }, text));
   }
 
-  /** A line from one point to another. @param {number[]} from @param {number[]} to @param {Record<string, string | number>} [look] */
+  /**
+   * A line from one point to another.
+   * @param {number[]} from
+   * @param {number[]} to
+   * @param {Record<string, string | number>} [look]
+   */
   segment([x0, y0], [x1, y1], look = {}) {
     this.behind.append(
       svg("line", {

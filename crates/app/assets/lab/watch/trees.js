@@ -301,7 +301,9 @@ const gradient = {
   ],
   requests: (points, { rate, leaves }) =>
     ROUNDS.slice(1).map((rounds) => ({
-      model: `HistGradientBoostingRegressor(max_iter=${rounds}, learning_rate=${rate}, max_leaf_nodes=${leaves}, min_samples_leaf=2, early_stopping=false)`,
+      model:
+        `HistGradientBoostingRegressor(max_iter=${rounds}, learning_rate=${rate}, max_leaf_nodes=${leaves}, ` +
+        "min_samples_leaf=2, early_stopping=false)",
       points: points.map(({ x }) => [x]),
       target: points.map(({ y }) => y),
       outputs: ["value"],

@@ -13,7 +13,8 @@ export function threshold({ insight, classes }) {
     type: "range", min: 0, max: all.length - 1, value: Math.floor(all.length / 2), id: "threshold", class: "slide",
   }));
   /** @param {string} id @param {number} value */
-  const cost = (id, value) => /** @type {HTMLInputElement} */ (el("input", { type: "number", min: 0, step: "any", value, id }));
+  const cost = (id, value) =>
+    /** @type {HTMLInputElement} */ (el("input", { type: "number", min: 0, step: "any", value, id }));
   const [alarm, miss] = [cost("cost-alarm", 1), cost("cost-miss", 1)];
   const shown = el("div", { "aria-live": "polite" });
   const price = (/** @type {typeof all[0]} */ at) => at.alarms * Number(alarm.value) + at.misses * Number(miss.value);
@@ -34,9 +35,10 @@ export function threshold({ insight, classes }) {
       ["accuracy", ratio(hits + rest, total)], ["cost", text(price(at))],
       ["cheapest threshold", `${text(best.at)} (cost ${text(price(best))})`],
     ];
+    const facts = numbers.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
     shown.replaceChildren(
       el("p", {}, `${positive} is predicted from a probability of `, el("strong", {}, at.at.toFixed(2)), " on."),
-      counts, el("dl", { class: "facts" }, numbers.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
+      counts, el("dl", { class: "facts" }, facts));
   };
   for (const input of [slider, alarm, miss]) input.addEventListener("input", show);
   show();
