@@ -334,6 +334,10 @@ def _scaler(self, X, y, weights, rows):
             constant = _is_constant_feature(self.var_, self.mean_, self.n_samples_seen_)
             if (self.scale_[constant] != 1.0).any():
                 raise NotImplementedError("a column that is constant up to rounding")
+            if sp.issparse(X) and constant.any():
+                # Sums of squares leave a rounding error where all values are the same.
+                same = X[:, constant].max(axis=0).toarray() == X[:, constant].min(axis=0).toarray()
+                self.var_[np.flatnonzero(constant)[same.ravel()]] = 0.0
         if not self.with_mean and not self.with_std:
             self.mean_ = self.var_ = None
         if not self.with_std:

@@ -89,7 +89,9 @@ def _estimators(estimator):
         base = estimator.estimator_ if bases is None else bases[i]
         params = base.get_params(deep=False) if getattr(base, "_name", None) == model.name else {}
         if bases is None and "random_state" in params:
-            params["random_state"] = int(seeds[i])
+            # Bagging draws from the seed of a member, AdaBoost hands it over.
+            drawn = np.random.RandomState(seeds[i]).randint(np.iinfo(np.int32).max) if "Bagging" in name else seeds[i]
+            params["random_state"] = int(drawn)
         member = getattr(_models, model.name)(**params)
         made.append(member_of(member, model, estimator, len(columns) or estimator.n_features_in_))
     return made
