@@ -213,6 +213,9 @@ class Estimator:
         params.update(override or {})
         if self._name == "IncrementalPCA":
             params |= self._components(X, previous, in_parts=override is not None)
+        share = params.get("max_samples")
+        if isinstance(share, float) and share > 1 and weights is None:
+            params["max_samples"] = int(share * X.shape[0])
         order, given = None, (X, weights)
         if "HistGradientBoosting" in self._name and weights is not None and weights.any() and not weights.all():
             # Bins are quantiles of the rows, and rows without weight are none.

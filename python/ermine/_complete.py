@@ -275,6 +275,8 @@ def _support(self, X, y, weights, rows):
     self.shape_fit_, self.fit_status_ = X.shape, 0
     named = {"scale": _scale_gamma(X), "auto": 1.0 / X.shape[1]}
     self._gamma = named.get(self.gamma, self.gamma) if isinstance(self.gamma, str) else self.gamma
+    if self._gamma == 0 and self.gamma == "scale":
+        raise NotImplementedError("rows whose variance is beyond the largest number")
     self._effective_probability = getattr(self, "probability", False) is True
     counts = self._found.get("n_support_", np.array([len(self.support_)]))
     several = hasattr(self, "classes_")

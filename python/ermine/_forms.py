@@ -114,6 +114,8 @@ def _nets(self, _):
         raise Elsewhere("alpha=0, which scikit-learn warns of")
     if isinstance(self.precompute, np.ndarray):
         raise Elsewhere("precompute is an array")
+    if self._name == "ElasticNet" and self.l1_ratio == 0:
+        raise Elsewhere("l1_ratio=0, which is Ridge")
 
 
 def _nu(self, _):
