@@ -556,8 +556,8 @@ class Estimator:
             except ValueError as theirs:
                 raise ValueError(f"{theirs}\n{error}") from None
             if self._name == "PowerTransformer" and "Box-Cox" in str(error):
-                theirs = "The Box-Cox transformation can only be applied to strictly positive data"
-                raise ValueError(f"{theirs}\n{error}") from None
+                words = "The Box-Cox transformation can only be applied to strictly positive data"
+                raise ValueError(f"{words}\n{error}") from None
             raise
 
     def _computed(self, rows, output):
