@@ -44,6 +44,7 @@ from ._forms import (
     _members,
     _plain,
     _shown,
+    check_columns,
     check_form,
     check_rows,
 )
@@ -204,6 +205,7 @@ class Estimator:
         """`keep` is a dict that gets the checked rows, and what was found about each that is not an attribute."""
         params, starts = self._engine_params()
         single = _is_single(X)
+        check_columns(self, X)
         X, y = self._checked(X, y, reset)
         target = self._target(y, classes)
         weights = self._weights(X, y, sample_weight)
@@ -211,6 +213,9 @@ class Estimator:
         params.update(override or {})
         if self._name == "IncrementalPCA":
             params |= self._components(X, previous, in_parts=override is not None)
+        share = params.get("max_samples")
+        if isinstance(share, float) and share > 1 and weights is None:
+            params["max_samples"] = int(share * X.shape[0])
         order, given = None, (X, weights)
         if "HistGradientBoosting" in self._name and weights is not None and weights.any() and not weights.all():
             # Bins are quantiles of the rows, and rows without weight are none.
@@ -291,6 +296,9 @@ class Estimator:
             value = self.__dict__.get(name)
             if isinstance(value, np.ndarray) and value.dtype == np.float64:
                 setattr(self, name, value.astype(np.float32))
+        for name in ("coefs_", "intercepts_"):  # of networks, an array for each layer
+            if name in self.__dict__:
+                setattr(self, name, [layer.astype(np.float32) for layer in getattr(self, name)])
 
     def _warn_of_end(self):
         if self.fit_log_.unfinished:
@@ -547,6 +555,9 @@ class Estimator:
                     check_non_negative(rows, f"{type(self).__name__} (input X)")
             except ValueError as theirs:
                 raise ValueError(f"{theirs}\n{error}") from None
+            if self._name == "PowerTransformer" and "Box-Cox" in str(error):
+                words = "The Box-Cox transformation can only be applied to strictly positive data"
+                raise ValueError(f"{words}\n{error}") from None
             raise
 
     def _computed(self, rows, output):

@@ -275,6 +275,8 @@ def _support(self, X, y, weights, rows):
     self.shape_fit_, self.fit_status_ = X.shape, 0
     named = {"scale": _scale_gamma(X), "auto": 1.0 / X.shape[1]}
     self._gamma = named.get(self.gamma, self.gamma) if isinstance(self.gamma, str) else self.gamma
+    if self._gamma == 0 and self.gamma == "scale":
+        raise NotImplementedError("rows whose variance is beyond the largest number")
     self._effective_probability = getattr(self, "probability", False) is True
     counts = self._found.get("n_support_", np.array([len(self.support_)]))
     several = hasattr(self, "classes_")
@@ -334,6 +336,10 @@ def _scaler(self, X, y, weights, rows):
             constant = _is_constant_feature(self.var_, self.mean_, self.n_samples_seen_)
             if (self.scale_[constant] != 1.0).any():
                 raise NotImplementedError("a column that is constant up to rounding")
+            if sp.issparse(X) and constant.any():
+                # Sums of squares leave a rounding error where all values are the same.
+                same = X[:, constant].max(axis=0).toarray() == X[:, constant].min(axis=0).toarray()
+                self.var_[np.flatnonzero(constant)[same.ravel()]] = 0.0
         if not self.with_mean and not self.with_std:
             self.mean_ = self.var_ = None
         if not self.with_std:

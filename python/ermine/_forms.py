@@ -34,6 +34,14 @@ def check_form(self, in_parts=False):
             raise Elsewhere(f"{option}={_shown(value)}")
 
 
+def check_columns(self, X):
+    """Raises `Elsewhere` for tables whose columns the engine would take for numbers."""
+    if "HistGradientBoosting" in self._name and self.categorical_features == "from_dtype":
+        dtypes = getattr(X, "dtypes", ())
+        if any(str(dtype).lower().startswith(("categor", "enum")) for dtype in dtypes):
+            raise Elsewhere("columns of categories")
+
+
 def check_rows(self, X, y, weights):
     """Raises `Elsewhere` for rows that the engine has no form for, and for those that scikit-learn refuses."""
     if self._peer is None:
@@ -106,6 +114,8 @@ def _nets(self, _):
         raise Elsewhere("alpha=0, which scikit-learn warns of")
     if isinstance(self.precompute, np.ndarray):
         raise Elsewhere("precompute is an array")
+    if self._name == "ElasticNet" and self.l1_ratio == 0:
+        raise Elsewhere("l1_ratio=0, which is Ridge")
 
 
 def _nu(self, _):

@@ -7,7 +7,7 @@ import numpy as np
 from ._log import FitLog
 
 
-def sklearn_tree(nodes, n_features, n_classes, n_outputs, leaf_rows=None):
+def sklearn_tree(nodes, n_features, n_classes, n_outputs, criterion, leaf_rows=None):
     """scikit-learn's `Tree` from the arrays of the engine."""
     from sklearn.tree._tree import NODE_DTYPE, Tree
 
@@ -21,6 +21,8 @@ def sklearn_tree(nodes, n_features, n_classes, n_outputs, leaf_rows=None):
     values = nodes["value"].reshape(count, -1)
     if len(nodes["impurity"]):
         table["impurity"] = nodes["impurity"]
+    elif criterion in ("entropy", "log_loss"):
+        table["impurity"] = -(values * np.log2(np.where(values > 0, values, 1.0))).sum(1)
     elif n_classes is not None:
         table["impurity"] = 1.0 - (values**2).sum(1)
     # Children stand behind their parent.
@@ -50,7 +52,9 @@ def _tree(estimator):
         return None
     classes = len(estimator.classes_) if hasattr(estimator, "classes_") else None
     leaf_rows = estimator.__dict__.get("_leaf_rows")
-    return sklearn_tree(found[0], estimator.n_features_in_, classes, estimator.n_outputs_, leaf_rows)
+    return sklearn_tree(
+        found[0], estimator.n_features_in_, classes, estimator.n_outputs_, estimator.criterion, leaf_rows
+    )
 
 
 def node_numbers(estimator):
@@ -89,7 +93,9 @@ def _estimators(estimator):
         base = estimator.estimator_ if bases is None else bases[i]
         params = base.get_params(deep=False) if getattr(base, "_name", None) == model.name else {}
         if bases is None and "random_state" in params:
-            params["random_state"] = int(seeds[i])
+            # Bagging draws from the seed of a member, AdaBoost hands it over.
+            drawn = np.random.RandomState(seeds[i]).randint(np.iinfo(np.int32).max) if "Bagging" in name else seeds[i]
+            params["random_state"] = int(drawn)
         member = getattr(_models, model.name)(**params)
         made.append(member_of(member, model, estimator, len(columns) or estimator.n_features_in_))
     return made
@@ -125,7 +131,9 @@ def _forest_trees(estimator):
         if classes is not None:
             tree.classes_, tree.n_classes_ = np.arange(classes, dtype=float), classes
         tree.max_features_ = estimator.n_features_in_
-        tree.tree_ = sklearn_tree(nodes, estimator.n_features_in_, classes, estimator.n_outputs_)
+        tree.tree_ = sklearn_tree(
+            nodes, estimator.n_features_in_, classes, estimator.n_outputs_, estimator.criterion
+        )
         made.append(tree)
     return made
 

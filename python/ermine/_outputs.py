@@ -328,7 +328,7 @@ class Deviations:
         mean = super().predict(X)
         if not return_std:
             return mean
-        deviation = self._predicted(X, "Deviation")
+        deviation = self._predicted(X, "Deviation").astype(mean.dtype, copy=False)
         return mean, deviation[:, 0] if mean.ndim == 1 else deviation
 
 

@@ -1,11 +1,12 @@
 //! Columns cut into at most 255 bins, for boosting: one byte a value, eight columns of a row side by side.
 //!
-//! A column with few distinct values gets a bin for each; others are cut at the quantiles of every s-th row, s = ceil(n / 200,000),
-//! where a row of weight 2 counts as two.
-//! Bin 255 holds what is missing. Eight columns together make one load serve eight histograms, which fit the first cache.
+//! A column with few distinct values gets a bin for each; others are cut at the quantiles of every s-th row, s = ceil(n
+//! / 200,000), where a row of weight 2 counts as two. Bin 255 holds what is missing. Eight columns together make one
+//! load serve eight histograms, which fit the first cache.
 //!
-//! Several workers have the bins of one: n and the numbers of rows go over all of them. Each worker cuts an equal share of the columns, for
-//! which the others send it their sampled values and their counts of levels, and everyone receives the cuts.
+//! Several workers have the bins of one: n and the numbers of rows go over all of them. Each worker cuts an equal share
+//! of the columns, for which the others send it their sampled values and their counts of levels, and everyone receives
+//! the cuts.
 
 use crate::{
     Ctx, Feature, Result, X,

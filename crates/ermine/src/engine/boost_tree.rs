@@ -1,17 +1,20 @@
 //! One tree of a boosting: grown leaf by leaf on histograms of gradients.
 //!
-//! Gradients and Hessians are rounded to fixed point, 30 bits, before they are summed. Sums of integers are exact in any order,
-//! so a histogram may be cut into any pieces and a child's histogram taken from its parent's without losing a bit: the tree is the same for
-//! any number of threads and workers. A bin keeps the gradient in one word, Hessian and row count together in another, for which
-//! Hessians of more than 2^16 rows give up two bits with every doubling: 8 are left at 10^8 rows.
+//! Gradients and Hessians are rounded to fixed point, 30 bits, before they are summed. Sums of integers are exact in
+//! any order, so a histogram may be cut into any pieces and a child's histogram taken from its parent's without losing
+//! a bit: the tree is the same for any number of threads and workers. A bin keeps the gradient in one word, Hessian and
+//! row count together in another, for which Hessians of more than 2^16 rows give up two bits with every doubling: 8 are
+//! left at 10^8 rows.
 //!
-//! The gain of a split is G_l^2/(H_l+L) + G_r^2/(H_r+L) - G^2/(H+L) (Friedman 2001; Chen and Guestrin 2016). Only the smaller child
-//! of a split is counted. Categories are ordered by gradient over Hessian; what so many levels gain by chance is taken off. Monotone columns forbid splits that turn the wrong way and
-//! bound the values below (LightGBM's and scikit-learn's basic method).
+//! The gain of a split is G_l^2/(H_l+L) + G_r^2/(H_r+L) - G^2/(H+L) (Friedman 2001; Chen and Guestrin 2016). Only the
+//! smaller child of a split is counted. Categories are ordered by gradient over Hessian; what so many levels gain by
+//! chance is taken off. Monotone columns forbid splits that turn the wrong way and bound the values below (LightGBM's
+//! and scikit-learn's basic method).
 //!
-//! Several workers grow one tree, each on its own rows (LightGBM's data-parallel learner, Ke et al. 2017). A worker searches the
-//! columns that it owns: the others send it their counts of these, and all hear everyone's best split. So a counted node brings to each
-//! of N workers 16 bytes for every bin of its 1/N of the columns from N - 1 others, which is less than one whole histogram.
+//! Several workers grow one tree, each on its own rows (LightGBM's data-parallel learner, Ke et al. 2017). A worker
+//! searches the columns that it owns: the others send it their counts of these, and all hear everyone's best split. So
+//! a counted node brings to each of N workers 16 bytes for every bin of its 1/N of the columns from N - 1 others, which
+//! is less than one whole histogram.
 
 use crate::{
     Ctx, Error, Feature, Result,
@@ -150,8 +153,8 @@ pub struct Grower<'a> {
 const CHUNK: usize = 1 << 15;
 
 impl Grower<'_> {
-    /// Grows a tree on this worker's `rows`, which end up side by side for each leaf. The leaves, in an order that is the same for all
-    /// workers, may lack rows of this one. Values of nodes are the unshrunk Newton steps.
+    /// Grows a tree on this worker's `rows`, which end up side by side for each leaf. The leaves, in an order that is
+    /// the same for all workers, may lack rows of this one. Values of nodes are the unshrunk Newton steps.
     pub fn grow(
         &self,
         gradients: &Gradients,
@@ -287,7 +290,8 @@ impl Grower<'_> {
         (0..map.bins).chain(map.missing.then_some(MISSING as usize)).map(move |bin| column * WIDTH + bin)
     }
 
-    /// Adds what the others counted of the same node, to the columns that this worker owns. Returns the sum over the node.
+    /// Adds what the others counted of the same node, to the columns that this worker owns. Returns the sum over the
+    /// node.
     fn merge(&self, histogram: &mut [Cell]) -> Result<Cell> {
         let mut total = self.used(0).fold([0; 2], |sum, bin| add(sum, histogram[bin]));
         let (exchange, cols) = (self.ctx.exchange(), self.bins.cols);
@@ -596,8 +600,8 @@ fn partition(rows: &mut [u32], spare: &mut Vec<u32>, left: impl Fn(u32) -> bool 
     }
     let spare = &mut spare[..n];
     let one = |(from, to): (&[u32], &mut [u32])| {
-        // Left ones from the front, right ones from the back, reversed. Written to both ends, where the wrong one is written
-        // over later: which way a row goes is a coin that no branch predictor guesses.
+        // Left ones from the front, right ones from the back, reversed. Written to both ends, where the wrong one is
+        // written over later: which way a row goes is a coin that no branch predictor guesses.
         let (mut l, mut r) = (0, to.len());
         for &row in from {
             let goes = usize::from(left(row));

@@ -6,7 +6,8 @@
 //! * [`sparse_weights`]: `min_w ||w||_1 + sum_i c_i max(0, 1 - y_i w.x_i)^2`, in the primal, one column at a time by a Newton step and
 //!   a line search (Fan et al. 2008, Yuan et al. 2010).
 //!
-//! Each step touches one row (or column): O(stored values) a pass. The constant column makes the intercept part of the penalty.
+//! Each step touches one row (or column): O(stored values) a pass. The constant column makes the intercept part of the
+//! penalty.
 
 use super::double_double::Dd;
 use crate::{Bound, Ctx, Halt, Result, Shape, X, core::rng::Stream};
@@ -77,8 +78,8 @@ impl Rows<'_> {
     }
 }
 
-/// Weights with their objective and its bound. The gap is a sum over the rows of terms that are convex in the score, so each is largest at an
-/// end of its error.
+/// Weights with their objective and its bound. The gap is a sum over the rows of terms that are convex in the score, so
+/// each is largest at an end of its error.
 fn proof(
     rows: &Rows,
     w: Vec<f64>,
@@ -398,8 +399,8 @@ pub fn sparse_weights(ctx: &Ctx, rows: &Rows, tol: f64, max_iter: usize, rng: &m
     Ok(Outcome { w, passes, halt, objective, bound })
 }
 
-/// Nanoseconds of a descent that goes on for a thousand passes if it may, as it often does. Rows are visited at random: once they are
-/// many, each comes from main memory.
+/// Nanoseconds of a descent that goes on for a thousand passes if it may, as it often does. Rows are visited at random:
+/// once they are many, each comes from main memory.
 pub fn cost(shape: &Shape, max_iter: usize) -> f64 {
     let (n, p, _) = shape.sizes();
     let away = (n * p / 1e6).min(1.0);

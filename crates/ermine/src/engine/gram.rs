@@ -1,8 +1,8 @@
-//! A Gram matrix that is never whole unless it fits: rows of it by matrix products over tiles of the data, as many kept as the
-//! cache allows.
+//! A Gram matrix that is never whole unless it fits: rows of it by matrix products over tiles of the data, as many kept
+//! as the cache allows.
 //!
-//! The data are cut into tiles whose size depends on their shape alone, and every tile owns its part of the cache, so that
-//! tiles run in parallel without meeting and the result is the same for any number of threads.
+//! The data are cut into tiles whose size depends on their shape alone, and every tile owns its part of the cache, so
+//! that tiles run in parallel without meeting and the result is the same for any number of threads.
 
 use super::kernel::Kernel;
 use crate::{Ctx, OwnedX, Result, core::simd::add_scaled, core::simd::add_transposed_vector};

@@ -14,10 +14,11 @@
 //! | `k[0,2:5]` | k on columns 0, 2, 3, 4 |
 //! | `sqrt(k)`, `log1p(k)`, `abs(k)`, `square(k)` | k on that function of every value: a feature map |
 //!
-//! What a leaf does not say (`rbf`, `poly(degree=2)`) it takes from the model's parameters `gamma`, `degree`, `coef0`. Rules of
-//! construction prove most kernels positive semi-definite ([`Kernel::proved`]); the others are judged by the smallest eigenvalue
-//! of their Gram matrix on rows of the data ([`Kernel::definiteness`]). Gram blocks come from one matrix product wherever the kernel
-//! is a function of inner products and norms. (Shawe-Taylor and Cristianini 2004, chapter 3.)
+//! What a leaf does not say (`rbf`, `poly(degree=2)`) it takes from the model's parameters `gamma`, `degree`, `coef0`.
+//! Rules of construction prove most kernels positive semi-definite ([`Kernel::proved`]); the others are judged by the
+//! smallest eigenvalue of their Gram matrix on rows of the data ([`Kernel::definiteness`]). Gram blocks come from one
+//! matrix product wherever the kernel is a function of inner products and norms. (Shawe-Taylor and Cristianini 2004,
+//! chapter 3.)
 
 mod text;
 mod values;
@@ -256,7 +257,8 @@ impl Kernel {
         })
     }
 
-    /// Rows as this kernel is fastest with: inner products skip zeros, so where most numbers are zero these are left out.
+    /// Rows as this kernel is fastest with: inner products skip zeros, so where most numbers are zero these are left
+    /// out.
     pub fn points(&self, x: &X, rows: impl IntoIterator<Item = usize>) -> OwnedX {
         let points = OwnedX::take(x, rows);
         match self {
@@ -267,8 +269,8 @@ impl Kernel {
         }
     }
 
-    /// The mean of the rows where the kernel is linear and they are dense, and nothing otherwise. A machine with an intercept is the same
-    /// about any point, and about the mean its products keep the digits that offsets would take.
+    /// The mean of the rows where the kernel is linear and they are dense, and nothing otherwise. A machine with an
+    /// intercept is the same about any point, and about the mean its products keep the digits that offsets would take.
     pub fn centre(&self, x: &X, rows: &[usize]) -> Vec<f64> {
         let Kernel::Linear = self else { return Vec::new() };
         let OwnedX::Dense(points) = self.points(x, rows.iter().copied()) else { return Vec::new() };

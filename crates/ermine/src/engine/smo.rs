@@ -4,15 +4,16 @@
 //! min_b  1/2 b'Kb + c'b    with  lo <= b <= hi  and  the sum of b fixed within each group.
 //! ```
 //!
-//! b is the multiplier times its sign, so classes, tubes and one-class problems differ only in c and the box. A variable belongs
-//! to a row of K; several may share one.
+//! b is the multiplier times its sign, so classes, tubes and one-class problems differ only in c and the box. A
+//! variable belongs to a row of K; several may share one.
 //!
-//! Method: decomposition in two levels. Outside, a working set of the worst violators and of what was free before is solved on
-//! its own square of K, then the gradient f = Kb moves by one product with the rows that changed (ThunderSVM, Wen et al. 2018).
-//! Inside, sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin 2005); where that takes very
-//! many steps, as with a large C on few columns, the free variables also move together to their common minimum. Stops when no pair
-//! violates the optimality conditions by more than the tolerance, as LIBSVM does, and the duality gap is within that share of the objective. Cost: one kernel row for each change of a
-//! variable that the cache does not hold, and O(working set) a step.
+//! Method: decomposition in two levels. Outside, a working set of the worst violators and of what was free before is
+//! solved on its own square of K, then the gradient f = Kb moves by one product with the rows that changed (ThunderSVM,
+//! Wen et al. 2018). Inside, sequential minimal optimisation with second-order choice of the pair (Fan, Chen and Lin
+//! 2005); where that takes very many steps, as with a large C on few columns, the free variables also move together to
+//! their common minimum. Stops when no pair violates the optimality conditions by more than the tolerance, as LIBSVM
+//! does, and the duality gap is within that share of the objective. Cost: one kernel row for each change of a variable
+//! that the cache does not hold, and O(working set) a step.
 
 use super::{double_double::Dd, gram::Gram};
 use crate::{
@@ -58,7 +59,8 @@ impl Solution {
     }
 }
 
-/// Most variables that are solved together. A small share of all, since their square of K is computed besides the rows that change.
+/// Most variables that are solved together. A small share of all, since their square of K is computed besides the rows
+/// that change.
 const WORKING_SET: usize = 1024;
 
 /// Most free variables that move together, which takes a factorisation.
@@ -250,8 +252,8 @@ fn cancel(rows: &[u32], b: &mut [f64]) {
     }
 }
 
-/// Takes up what rounding has left of the constraints by the smallest free variable of each group, since a dual point proves
-/// nothing unless it keeps them. Returns what changed.
+/// Takes up what rounding has left of the constraints by the smallest free variable of each group, since a dual point
+/// proves nothing unless it keeps them. Returns what changed.
 fn balance(
     b: &mut [f64],
     lo: &[f64],
@@ -310,7 +312,8 @@ struct Judged {
 }
 
 impl State<'_> {
-    /// The gap is a sum over the variables of terms that are convex in their gradients, so each is largest at an end of its error.
+    /// The gap is a sum over the variables of terms that are convex in their gradients, so each is largest at an end of
+    /// its error.
     fn judged(&self, c: &[f64], level: [f64; 2], totals: [Dd; 2], error: impl Fn(usize) -> f64) -> Judged {
         let State { h, b, lo, hi, group } = *self;
         let mut found = Judged { value: 0.0, magnitude: 0.0, gap: 0.0, most: 0.0 };
@@ -379,8 +382,8 @@ impl Ends {
     }
 }
 
-/// Half the set are the worst violators on either side, the rest what was free in the set before: those are the variables
-/// whose values are still being found.
+/// Half the set are the worst violators on either side, the rest what was free in the set before: those are the
+/// variables whose values are still being found.
 fn working_set(state: State, ends: &[Ends], previous: &[usize], size: usize) -> Vec<usize> {
     let State { h, b, lo, hi, group } = state;
     let n = h.len();
@@ -446,7 +449,8 @@ struct Inner {
     b: Vec<f64>,
     lo: Vec<f64>,
     hi: Vec<f64>,
-    /// `can_rise[g][v]` is 0 where the variable is of group g and below its upper end, infinity elsewhere; `can_fall` likewise.
+    /// `can_rise[g][v]` is 0 where the variable is of group g and below its upper end, infinity elsewhere; `can_fall`
+    /// likewise.
     can_rise: Vec<Vec<f64>>,
     can_fall: Vec<Vec<f64>>,
     group: Vec<u8>,
@@ -493,8 +497,8 @@ impl Inner {
         self.can_fall[g][v] = if self.b[v] > self.lo[v] { 0.0 } else { f64::INFINITY };
     }
 
-    /// Steps until no pair violates by more than `tolerance`; returns how many. Where pairs take very many, the free variables move
-    /// together now and then.
+    /// Steps until no pair violates by more than `tolerance`; returns how many. Where pairs take very many, the free
+    /// variables move together now and then.
     fn run(&mut self, tolerance: f64, max_steps: usize, mut seen: Option<&mut dyn FnMut(&[f64])>) -> usize {
         let patience = 500 + 20 * self.h.len();
         let mut done = 0;
@@ -522,7 +526,8 @@ impl Inner {
         done
     }
 
-    /// To the minimum over the free variables, or until no more of them are free: variables that meet an end stay there.
+    /// To the minimum over the free variables, or until no more of them are free: variables that meet an end stay
+    /// there.
     fn move_free(&mut self) {
         let padded = self.h.len();
         loop {
@@ -569,7 +574,8 @@ impl Inner {
         }
     }
 
-    /// Where the quadratic of the free variables is least, with the sum of each group kept: (K + a little) d = -h + level of the group.
+    /// Where the quadratic of the free variables is least, with the sum of each group kept: (K + a little) d = -h +
+    /// level of the group.
     fn free_direction(&self, free: &[usize]) -> Option<Vec<f64>> {
         let (padded, groups) = (self.h.len(), self.can_rise.len());
         let largest = free.iter().map(|&v| self.diagonal[v].abs()).fold(0.0, f64::max);
@@ -623,7 +629,8 @@ impl Inner {
         direction.iter().all(|d| d.is_finite()).then_some(direction)
     }
 
-    /// The variable that rises: the steepest of its group. The one that falls: where the pair gains most to second order.
+    /// The variable that rises: the steepest of its group. The one that falls: where the pair gains most to second
+    /// order.
     #[inline(always)]
     fn pair(&self, tolerance: f64) -> Option<(usize, usize)> {
         let padded = self.h.len();

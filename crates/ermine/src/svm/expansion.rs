@@ -21,7 +21,8 @@ pub struct Expansion {
     pub intercept: Vec<f64>,
 }
 
-/// What a score about `centre` has more than one about zero: the sum of `coef_i x_i.centre`, in 32 digits since its terms cancel.
+/// What a score about `centre` has more than one about zero: the sum of `coef_i x_i.centre`, in 32 digits since its
+/// terms cancel.
 pub fn offset(x: &X, rows: &[usize], coef: &[f64], centre: &[f64]) -> f64 {
     let mut w = vec![Dd::default(); centre.len()];
     for (&row, &coef) in rows.iter().zip(coef).filter(|(_, coef)| **coef != 0.0) {
@@ -98,8 +99,8 @@ impl Expansion {
         self.weights().map(|w| w.transposed())
     }
 
-    /// One row of weights for each column. The rows are added up about the first one: coefficients of a machine add up to nothing, so
-    /// what is common to all rows would only cost digits.
+    /// One row of weights for each column. The rows are added up about the first one: coefficients of a machine add up
+    /// to nothing, so what is common to all rows would only cost digits.
     fn weights(&self) -> Option<Matrix> {
         if self.kernel != Kernel::Linear {
             return None;

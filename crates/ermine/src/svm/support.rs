@@ -205,8 +205,8 @@ pub fn fit_pairs(
     Ok(Fit::new(SupportClassifier { expansion, n_support, shape, break_ties, platt }, log))
 }
 
-/// The log of one or several solved problems. Where the kernel is not positive semi-definite they are not convex, and nothing is
-/// proven but that the conditions of optimality hold.
+/// The log of one or several solved problems. Where the kernel is not positive semi-definite they are not convex, and
+/// nothing is proven but that the conditions of optimality hold.
 pub fn story(solutions: &[&smo::Solution], tol: f64, convex: bool) -> FitLog {
     let worst = solutions.iter().map(|s| s.violation).fold(0.0, f64::max);
     let objective = match solutions {
@@ -227,8 +227,8 @@ pub fn story(solutions: &[&smo::Solution], tol: f64, convex: bool) -> FitLog {
 
 const FOLDS: u64 = 5;
 
-/// Slope and offset of the sigmoid that turns scores into probabilities (Platt 1999, as corrected by Lin, Lin and Weng 2007),
-/// from scores of machines that did not see the row.
+/// Slope and offset of the sigmoid that turns scores into probabilities (Platt 1999, as corrected by Lin, Lin and Weng
+/// 2007), from scores of machines that did not see the row.
 fn platt(ctx: &Ctx, task: &Task, solve: &(impl Fn(&Ctx, &Task) -> Result<Machine> + Sync)) -> Result<(f64, f64)> {
     let positive = |at: usize| at < task.positive;
     let fold_of = |at: usize| key(ctx.seed, "platt fold", task.rows[at] as u64) % FOLDS;
@@ -260,7 +260,8 @@ fn platt(ctx: &Ctx, task: &Task, solve: &(impl Fn(&Ctx, &Task) -> Result<Machine
     Ok(fit_sigmoid(&scores, &weights, positive))
 }
 
-/// `max_{a,b} sum_i w_i (t_i log p_i + (1 - t_i) log (1 - p_i))` with p = 1 / (1 + e^(a s + b)), by Newton's method with halving.
+/// `max_{a,b} sum_i w_i (t_i log p_i + (1 - t_i) log (1 - p_i))` with p = 1 / (1 + e^(a s + b)), by Newton's method
+/// with halving.
 fn fit_sigmoid(scores: &[f64], weights: &[f64], positive: impl Fn(usize) -> bool) -> (f64, f64) {
     use crate::core::simd::softplus;
     let total = |side: bool| -> f64 { (0..scores.len()).filter(|&i| positive(i) == side).map(|i| weights[i]).sum() };
@@ -354,8 +355,8 @@ impl SupportClassifier {
         out.iter_mut().zip(clear).for_each(|(out, clear)| *out += clear / (3.0 * (clear.abs() + 1.0)));
     }
 
-    /// Probabilities of the classes from those of the pairs (Wu, Lin and Weng 2004, second method), then moved as little as
-    /// makes the predicted class the most probable one.
+    /// Probabilities of the classes from those of the pairs (Wu, Lin and Weng 2004, second method), then moved as
+    /// little as makes the predicted class the most probable one.
     fn probabilities(&self, scores: &[f64], winner: usize, out: &mut [f64]) {
         let k = self.classes();
         let platt = self.platt.as_deref().unwrap_or(&[]);
@@ -508,8 +509,8 @@ impl Model for SupportClassifier {
     }
 }
 
-/// Nanoseconds of machines on these rows: about as many rows of the kernel matrix as there are support vectors, a share of all.
-/// `factor` says how much more a machine takes than one for two classes.
+/// Nanoseconds of machines on these rows: about as many rows of the kernel matrix as there are support vectors, a share
+/// of all. `factor` says how much more a machine takes than one for two classes.
 pub fn cost(shape: &Shape, factor: f64) -> f64 {
     let (n, p, classes) = shape.sizes();
     // A machine for each pair of classes sees the rows of the two.

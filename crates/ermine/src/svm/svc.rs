@@ -1,10 +1,10 @@
 //! Support vector classification: for each pair of classes
 //! `min_{w,b} 1/2 ||w||^2 + C sum_i w_i max(0, 1 - y_i (w.phi(x_i) + b))`, the intercept free.
 //!
-//! Solved in the dual by block SMO ([`smo`](crate::engine::smo)); the solution, the number of support vectors and the decision are
-//! LIBSVM's (Chang and Lin 2011). More than two classes vote pair by pair. C = infinity asks for the hard margin and is refused,
-//! in words, when no margin separates the classes. Probabilities are Platt's, cross-fitted, and never contradict the predicted
-//! class. Weights also enter gamma="scale", so that weight 2 is the row twice.
+//! Solved in the dual by block SMO ([`smo`](crate::engine::smo)); the solution, the number of support vectors and the
+//! decision are LIBSVM's (Chang and Lin 2011). More than two classes vote pair by pair. C = infinity asks for the hard
+//! margin and is refused, in words, when no margin separates the classes. Probabilities are Platt's, cross-fitted, and
+//! never contradict the predicted class. Weights also enter gamma="scale", so that weight 2 is the row twice.
 //!
 //! Cost between O(n^2 d) and O(n^3 d). Not for millions of rows: LinearSVC, or Nystroem in front of it, is.
 
@@ -113,8 +113,9 @@ impl SVC {
         Ok(Machine { coef: solution.b.clone(), intercept: -solution.level[0], solution })
     }
 
-    /// A large C first: if rows are on the wrong side even then, no margin worth the name separates the classes, and the hard
-    /// problem would have no solution. C sum xi <= ||w||^2 / 2 of the hard solution makes this a proof for margins above 1 / sqrt(2 C).
+    /// A large C first: if rows are on the wrong side even then, no margin worth the name separates the classes, and
+    /// the hard problem would have no solution. C sum xi <= ||w||^2 / 2 of the hard solution makes this a proof for
+    /// margins above 1 / sqrt(2 C).
     fn hard_margin(&self, ctx: &Ctx, pair: &Pair) -> Result<Machine> {
         let x = pair.kernel.points_about(&pair.batch.x, pair.rows.iter().copied(), pair.centre);
         let ids: &[usize] = if pair.kernel.is_precomputed() { &pair.rows } else { &[] };

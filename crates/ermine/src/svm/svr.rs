@@ -1,7 +1,8 @@
-//! Support vector regression: `min_{w,b} 1/2 ||w||^2 + C sum_i w_i max(0, |y_i - w.phi(x_i) - b| - epsilon)`, the intercept free.
+//! Support vector regression: `min_{w,b} 1/2 ||w||^2 + C sum_i w_i max(0, |y_i - w.phi(x_i) - b| - epsilon)`, the
+//! intercept free.
 //!
-//! Rows inside the tube of width epsilon cost nothing and drop out; the others are support vectors (Drucker et al. 1997). Solved in
-//! the dual by block SMO, with two variables for each row: one pulls up, one pulls down.
+//! Rows inside the tube of width epsilon cost nothing and drop out; the others are support vectors (Drucker et al.
+//! 1997). Solved in the dual by block SMO, with two variables for each row: one pulls up, one pulls down.
 
 use super::{
     Expansion,
@@ -97,8 +98,8 @@ impl Estimator for SVR {
     }
 }
 
-/// What SVR and NuSVR share: the problem has a rising and a falling variable for each row that counts. It is given the targets of
-/// these rows about their mean, which the intercept takes up.
+/// What SVR and NuSVR share: the problem has a rising and a falling variable for each row that counts. It is given the
+/// targets of these rows about their mean, which the intercept takes up.
 pub fn fit_tube(
     common: &Common,
     data: &dyn Source,

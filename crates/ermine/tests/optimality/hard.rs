@@ -312,7 +312,9 @@ fn a_cost_beyond_measure_ends() {
                     let estimator = (ermine::entry(name).unwrap().make)(&values).unwrap();
                     let fit = estimator.fit(&data, &Ctx::new(0).with_threads(1)).unwrap();
                     let what = format!("{name}(C={cost:e}, {kernel}), weights {}", weights.is_some());
-                    assert!(weights.is_some() || fit.log.converged(), "{what}: {}", fit.log);
+                    // A cost of 1e10 times the rounding of a kernel is as much as the tolerance: that cannot be proven.
+                    let provable = weights.is_none() && (cost < 1e9 || kernel == "linear");
+                    assert!(fit.log.converged() || !provable, "{what}: {}", fit.log);
                     assert!(begin.elapsed().as_secs() < 20, "{what}: {:?}", begin.elapsed());
                 }
             }
