@@ -49,7 +49,7 @@ test("from a dropped table to a prediction with its reasons", async () => {
 
   await drop(page, "penguins.csv", readFileSync(PENGUINS, "utf8"));
   await page.waitForSelector("text=344 rows");
-  assert.equal(await page.locator(".column").count(), 7);
+  assert.equal(await page.locator(".column").count(), 8);
   await page.selectOption("select:below(:text('Column to predict'))", "species");
   await page.waitForSelector(".strength");
   await clean(page, "data");
@@ -230,7 +230,7 @@ test("pages are usable in the dark and on a phone", async () => {
 const raw = (path, headers, method = "GET", body = "") =>
   new Promise((done, failed) => {
     const { port } = new URL(lab.origin);
-    const request = http.request({ host: "127.0.0.1", port, path, method, headers }, (answer) => {
+    const request = http.request({ host: "127.0.0.1", port, path, method, headers, agent: false }, (answer) => {
       let text = "";
       answer.on("data", (bytes) => {
         text += bytes;
@@ -276,7 +276,7 @@ test("nobody else gets in", async () => {
   for (const table of ["../../../etc/passwd", "/etc/passwd", "..", "lab.json", "../lab.json"]) {
     const answer = await raw("/api/look", { host, ...bearer }, "POST", JSON.stringify({ table }));
     assert.equal(answer.status, 422, table);
-    assert.match(answer.text, /unknown table|no table/i, table);
+    assert.match(answer.text, /there is no table/, table);
   }
   for (const model of ["..%2f..%2fetc%2fpasswd", "..", "%2fetc%2fpasswd"]) {
     assert.ok([404].includes(await status(`/api/models/${model}/file`, { host, ...bearer })), model);
