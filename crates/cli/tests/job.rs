@@ -235,3 +235,75 @@ fn a_report_is_one_file() {
         data["insight"]["curve"]["verdict"].is_string() && data["command"].as_str().unwrap().starts_with("ermine fit")
     );
 }
+
+#[test]
+fn groups_and_times_are_not_torn_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    // Five rows of each subject, alike but for the last digits, and a target of the subject alone.
+    let rows = (0..300).map(|i| {
+        let (subject, wobble) = (i / 5, 1e-3 * noise(i));
+        let of = |k: usize| noise(1000 + 7 * subject + k);
+        format!("s{subject},{},{},{}", of(0) + wobble, of(1) + wobble, of(2))
+    });
+    let data = written(folder.path(), "subjects.csv", ["subject,a,b,y".to_string()].into_iter().chain(rows));
+    let ask = |data: &str, how: &[&str]| {
+        let words = [
+            "fit",
+            data,
+            "--target",
+            "y",
+            "--model",
+            "KNeighborsRegressor",
+            "--n-neighbors",
+            "1",
+            "--ignore",
+            "subject",
+        ];
+        json(&[&words[..], how].concat())
+    };
+    let score = |report: &Value| report["test"][0][1].as_f64().unwrap();
+    let (torn, whole) = (ask(&data, &[]), ask(&data, &["--group", "subject"]));
+    assert!(score(&torn) > 0.9 && score(&whole) < 0.2, "{} {}", score(&torn), score(&whole));
+    // Folds follow the same rule as the test.
+    let folds = whole["folds"]["mean"].clone();
+    assert!(!folds.to_string().contains("0.9"), "{folds}");
+    assert!(whole["notes"].to_string().contains("stay together"), "{}", whole["notes"]);
+    assert_eq!(ask(&data, &["--split", "group:subject"])["test"], whole["test"]);
+    let noticed = text(&["fit", &data, "--target", "y", "--models", QUICK, "--effort", "quick"]);
+    assert!(noticed.contains("--group subject"), "{noticed}");
+
+    // What rises with time is not seen in the past.
+    let rows = (0..200).map(|i| format!("s,{},{},{}", i, noise(i), f64::from(i as u32) + noise(i)));
+    let data = written(folder.path(), "times.csv", ["subject,when,a,y".to_string()].into_iter().chain(rows));
+    let (mixed, future) = (ask(&data, &["--keep", "when"]), ask(&data, &["--keep", "when", "--split", "time:when"]));
+    assert!(score(&mixed) > 0.99 && score(&future) < 0.0, "{} {}", score(&mixed), score(&future));
+
+    let refused = |how: &str| String::from_utf8(run(&["fit", &data, "--target", "y", "--split", how]).stderr).unwrap();
+    assert!(refused("time:subject").contains("cannot be put in order by 'subject'"), "{}", refused("time:subject"));
+    assert!(refused("weekly").contains("random, group:COLUMN or time:COLUMN"), "{}", refused("weekly"));
+    assert!(refused("time:wen").contains("did you mean 'when'?"), "{}", refused("time:wen"));
+}
+
+#[test]
+fn intervals_hold_what_they_promise() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = |name: &str, rows: std::ops::Range<usize>| {
+        let row = |i: usize| {
+            let (a, b) = (noise(3 * i), noise(3 * i + 1));
+            format!("{a},{b},{}", 3.0 * a - b + (noise(3 * i + 2) - 0.5).powi(3))
+        };
+        written(folder.path(), name, ["a,b,y".to_string()].into_iter().chain(rows.map(row)))
+    };
+    let (old, new) = (table("old.csv", 0..600), table("new.csv", 600..1600));
+    let model = folder.path().join("m.ermine").display().to_string();
+    text(&["fit", &old, "--target", "y", "--model", "RandomForestRegressor", "-o", &model]);
+    let said = text(&["predict", &model, &new, "--interval", "0.9", "--keep", "y"]);
+    assert_eq!(said.lines().next(), Some("y,predicted y,low,high"));
+    let rows = said.lines().skip(1).map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect::<Vec<f64>>());
+    let covered = rows.filter(|row| row[2] <= row[0] && row[0] <= row[3]).count();
+    // 120 test rows: the level itself is known to within three standard errors of 0.027.
+    assert!((820..=980).contains(&covered), "{covered} of 1000");
+    let refused = run(&["predict", &model, &new, "--interval", "0.999"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("too few"), "{refused:?}");
+    assert_eq!(run(&["predict", &model, &new, "--interval", "90"]).status.code(), Some(2));
+}
