@@ -261,7 +261,7 @@ function correlations({ correlations: { names, values } }) {
       el("th", { scope: "row", class: "row", title: name }, name),
       values[i].map((value, j) => {
         const shade = value === null ? 0 : Math.abs(value) * 0.75;
-        const colour = value !== null && value < 0 ? "217, 115, 13" : "var(--shade)";
+        const colour = value !== null && value < 0 ? "var(--shade-against)" : "var(--shade)";
         const title = `${name} and ${names[j]}: ${value === null ? "not defined" : text(value)}`;
         const shownText = i === j || value === null ? "" : few ? value.toFixed(2) : "";
         return el("td", { style: `background: rgba(${colour}, ${i === j ? 0 : shade.toFixed(2)})`, title }, shownText);

@@ -38,7 +38,7 @@ impl Project {
             Some(folder) => (folder.to_path_buf(), None),
             None => {
                 let made = tempfile::Builder::new().prefix("ermine-lab-").tempdir();
-                let made = made.map_err(|error| Error::io(&std::env::temp_dir(), "write to", &error))?;
+                let made = made.map_err(|error| Error::io(std::env::temp_dir(), "write to", &error))?;
                 (made.path().to_path_buf(), Some(made))
             }
         };

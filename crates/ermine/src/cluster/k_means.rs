@@ -172,9 +172,7 @@ impl Problem<'_> {
             let assign = Assign::new(&centres, &self.moments.mean, moves);
             let mut sums = sweep(ctx, self.data, &assign, &mut cells)?;
             path.push(sums.inertia);
-            ctx.record("assign", || {
-                watched::centres(&centres, cells.iter().map(|cell| cell.label.into()), sums.inertia)
-            });
+            ctx.record("assign", || watched::centres(&centres, cells.iter().map(|c| c.label.into()), sums.inertia));
             let empty = sums.weight.iter().filter(|&&weight| weight == 0.0).count();
             if empty > 0 {
                 let farthest = sweep(ctx, self.data, &Farthest { centres: &centres, count: empty }, &mut cells)?;

@@ -140,6 +140,7 @@ impl Sgd {
         }
         out.shortened = walk.shortened;
         out.state = walk.state;
+        out.state.record("done", ctx);
         Ok(out)
     }
 }
