@@ -56,7 +56,7 @@ python: $(VENV)/ready build
 
 test-python: python
 	$(BIN)/python python/generate.py --check
-	$(BIN)/python -m pytest --quiet --numprocesses 2
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest --quiet --numprocesses 2
 	$(BIN)/python python/tests/peer/run.py --fast --share 97
 
 # scikit-learn's own tests with Ermine's classes in the place of scikit-learn's; what fails stands in

@@ -51,7 +51,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("params", CASES, ids=str)
+@pytest.mark.parametrize("params", CASES, ids=lambda params: "-".join(params) or "defaults")
 @pytest.mark.parametrize("name", ["CountVectorizer", "TfidfVectorizer"])
 def test_learnt(name, params):
     if name == "TfidfVectorizer" and params.get("max_features"):

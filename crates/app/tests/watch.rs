@@ -1,7 +1,7 @@
 //! What is watched is what is fitted: the last step that an engine records holds the numbers of its model, and a fit that
 //! records is the fit that does not, to the last bit.
 
-use ermine::{Ctx, Data, Matrix, Spec, X};
+use ermine::{Ctx, Data, Matrix, Spec, Task, X};
 use ermine_app::explain::{Seen, Watched, watch};
 use serde_json::{Value, json};
 
@@ -115,7 +115,7 @@ fn a_fit_that_is_watched_is_the_same_fit() {
         let spec = Spec::parse(model).unwrap_or_else(|| Spec::new(model));
         let estimator = ermine::make(&spec).unwrap();
         let data = Data::new(X::dense(&x.values, 2).unwrap());
-        let data = match model.contains("Regress") || model == "SVR" {
+        let data = match estimator.info().task == Task::Regression {
             true => data.real(&heights).unwrap(),
             false => data.classes(&codes, 2).unwrap(),
         };

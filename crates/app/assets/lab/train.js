@@ -44,7 +44,8 @@ export function trainPage(lab) {
     for (const run of all) {
       const known = cards.get(run.id);
       if (known && JSON.stringify(known.run) === JSON.stringify(run)) continue;
-      const card = runCard(lab, run, run === all[0]);
+      const fresh = runCard(lab, run, run === all[0]);
+      const card = known && sameButtons(known.card, fresh) ? refreshed(known.card, fresh) : fresh;
       cards.set(run.id, { card, run: structuredClone(run) });
     }
     if (all.length) {
@@ -174,6 +175,27 @@ function models(lab, look) {
   );
 }
 
+/** @param {HTMLElement} a @param {HTMLElement} b */
+function sameButtons(a, b) {
+  const buttons = (/** @type {HTMLElement} */ card) =>
+    [...card.querySelectorAll(".buttons button")].map((found) => found.textContent).join();
+  return buttons(a) === buttons(b);
+}
+
+/**
+ * The card with all but its buttons taken from a newer one: a button must not move away from under the hand.
+ * @param {HTMLElement} card
+ * @param {HTMLElement} fresh
+ */
+function refreshed(card, fresh) {
+  card.dataset.state = fresh.dataset.state;
+  const [row, ...rest] = [...fresh.children];
+  card.children[0].children[0].replaceWith(row.children[0]);
+  while (card.children.length > 1) card.lastElementChild?.remove();
+  card.append(...rest);
+  return card;
+}
+
 /** @param {Lab} lab @param {Run} run @param {boolean} newest */
 function runCard(lab, run, newest) {
   const busy = run.state === "running" || run.state === "waiting";
@@ -184,7 +206,7 @@ function runCard(lab, run, newest) {
   const canKeep =
     run.candidates.some((found) => found.mean !== null) &&
     !run.enough &&
-    ["comparing", "searching", "blending", "calibrating"].includes(run.what);
+    ["comparing", "comparing again", "searching", "blending", "calibrating"].includes(run.what);
   const buttons = busy
     ? [
         run.state === "running" && canKeep ? button("Stop and keep the best", act("enough")) : null,
@@ -211,7 +233,7 @@ function runCard(lab, run, newest) {
         el("span", { class: `state ${run.state}` }, status),
         el("span", { class: "soft small" }, ` ${run.seconds.toFixed(1)} s ${busy ? progress : ""}`),
       ),
-      el("div", { class: "row" }, buttons),
+      el("div", { class: "row buttons" }, buttons),
     ),
     run.state === "running"
       ? el("div", { class: "meter", "aria-hidden": "true" }, el("i", { style: `width: ${(100 * share).toFixed(0)}%` }))

@@ -18,6 +18,8 @@ pub struct Gram<'a> {
     pub rounding: f64,
     /// How far the point that rows were moved by is from zero.
     pub centre: f64,
+    /// Numbers of the points among the rows of the table, where they are some of them; for whoever watches.
+    numbers: &'a [usize],
     tiles: Vec<Tile>,
     tile_rows: usize,
     /// Where a row is kept, or `NOWHERE`.
@@ -59,6 +61,7 @@ impl<'a> Gram<'a> {
             diagonal: kernel.diagonal_with(&x, ids),
             rounding: kernel.rounding(&x),
             centre: 0.0,
+            numbers: &[],
             tiles,
             tile_rows,
             slot: vec![NOWHERE; n],
@@ -72,6 +75,16 @@ impl<'a> Gram<'a> {
     /// Of rows that were moved by `centre`.
     pub fn about(self, centre: &[f64]) -> Self {
         Gram { centre: centre.iter().map(|c| c * c).sum::<f64>().sqrt(), ..self }
+    }
+
+    /// Of rows that have these numbers in the table.
+    pub fn numbered(self, numbers: &'a [usize]) -> Self {
+        Gram { numbers, ..self }
+    }
+
+    /// The number of a point among the rows of the table.
+    pub fn number(&self, point: u32) -> usize {
+        self.numbers.get(point as usize).copied().unwrap_or(point as usize)
     }
 
     pub fn rows(&self) -> usize {

@@ -195,7 +195,7 @@ pub fn solve(
                 set.iter().zip(now).for_each(|(&v, value)| all[v] = *value);
                 vec![
                     ("multipliers", trace::column(all)),
-                    ("rows", trace::column(rows.iter().map(|&row| f64::from(row)))),
+                    ("rows", trace::column(rows.iter().map(|&row| gram.number(row) as f64))),
                 ]
             });
         };
@@ -219,7 +219,7 @@ pub fn solve(
         let numbers = [("level", level[0]), ("violation", violation), ("gap", bound.gap)];
         let mut values = vec![
             ("multipliers", trace::column(b.iter().copied())),
-            ("rows", trace::column(rows.iter().map(|&row| f64::from(row)))),
+            ("rows", trace::column(rows.iter().map(|&row| gram.number(row) as f64))),
         ];
         values.extend(numbers.map(|(name, value)| (name, trace::number(value))));
         values

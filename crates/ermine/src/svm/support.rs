@@ -112,7 +112,7 @@ impl Task<'_> {
     pub fn solve(&self, ctx: &Ctx, problem: smo::Problem, tol: f64) -> Result<smo::Solution> {
         let ids: &[usize] = if self.kernel.is_precomputed() { &self.rows } else { &[] };
         let points = self.kernel.points_about(&self.batch.x, self.rows.iter().copied(), self.centre);
-        let mut gram = Gram::new(self.kernel, &points, ids, self.bytes).about(self.centre);
+        let mut gram = Gram::new(self.kernel, &points, ids, self.bytes).about(self.centre).numbered(&self.rows);
         smo::solve(ctx, self.common.name, &mut gram, problem, tol, self.common.max_steps(self.rows.len()))
     }
 
