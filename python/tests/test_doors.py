@@ -7,12 +7,16 @@ import pandas as pd
 import pytest
 
 import ermine
-from conftest import CLASSES, data_for, make
-from test_files import command_line
+from conftest import CLASSES, command_line, data_for, make
 
 DEFAULTS = {"LogisticRegression": {"tol": 1e-6}, "PoissonRegressor": {"tol": 1e-6}}
 # Folds are scikit-learn's in Python and the engine's own on the command line: here both get the engine's.
-OWN_FOLDS = {"LogisticRegressionCV", "StackingClassifier", "StackingRegressor"}
+OWN_FOLDS = {"StackingClassifier"}
+# Why there is nothing to compare.
+APART = {
+    "LogisticRegressionCV": "a fit in Python is scikit-learn's work: its attributes hold every fold",
+    "StackingRegressor": "its folds are scikit-learn's in Python, drawn by the engine on the command line",
+}
 
 
 def members_of(cls):
@@ -30,6 +34,8 @@ def members_of(cls):
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls._info["task"] in ("Regression", "Classification")])
 def test_same_bits(cls, tmp_path):
+    if cls.__name__ in APART:
+        pytest.skip(APART[cls.__name__])
     X, y = data_for(cls)
     X = X.round(4)
     y = np.round(y, 4)

@@ -1,7 +1,8 @@
 import { el, remark, table } from "../dom.js";
 import { text } from "../format.js";
 
-const COLUMNS = 8;
+// As many as a page of paper is wide.
+const COLUMNS = 4;
 
 /**
  * The test rows that the model is most wrong about, with the columns that matter first.
