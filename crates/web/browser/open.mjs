@@ -85,7 +85,7 @@ export async function newPage(browser, options = {}) {
     const { hostname, protocol } = new URL(request.url());
     if (hostname !== "127.0.0.1" && protocol.startsWith("http")) page.problems.push(`asked ${request.url()}`);
   });
-  page.setDefaultTimeout(20000);
+  page.setDefaultTimeout(60000);
   return page;
 }
 
