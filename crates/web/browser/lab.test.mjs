@@ -102,18 +102,19 @@ test("from a dropped table to a prediction with its reasons", async () => {
   await page.context().close();
 });
 
-// Passes by hand and fails now and then in a row with the others: not traced yet.
-const racy = { skip: "the run is not always seen in time" };
+// The board is drawn anew with every event, so on a busy machine a row does not stand still long enough to be seen.
+const racy = { skip: "passes on a quiet machine only" };
 test("a run is seen by every page, also after a reload, and can be stopped", racy, async () => {
   const [page, other] = [await newPage(browser), await newPage(browser)];
   await page.goto(lab.address);
+  // Enough rows for a run that does not end by itself while a busy machine draws the pages.
   const rows = Array.from(
-    { length: 4000 },
+    { length: 20000 },
     (_, i) => `${Math.sin(i)},${(i * 7919) % 1000},${Math.cos(3 * i)},${Math.sin(i) + Math.cos(3 * i) > 0 ? "a" : "b"}`,
   );
   await page.waitForSelector("#page h1");
   await drop(page, "large.csv", `x,y,z,label\n${rows.join("\n")}\n`);
-  await page.waitForSelector("text=4,000 rows");
+  await page.waitForSelector("text=20,000 rows");
   await page.selectOption("select:below(:text('Column to predict'))", "label");
   await page.waitForSelector("text=Train a model");
   await page.goto(`${lab.origin}/#/train`);
