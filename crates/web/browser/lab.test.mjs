@@ -60,7 +60,6 @@ test("from a dropped table to a prediction with its reasons", async () => {
   for (const model of ["LogisticRegression", "DecisionTreeClassifier", "GaussianNB"])
     await page.check(`label:text-is(" ${model}") input`);
   await page.click("button:text-is('Train')");
-  await page.waitForSelector("[data-state=running] table tbody tr", { timeout: 30000 }).catch(() => {});
   await page.waitForSelector("[data-state=done]", { timeout: 60000 });
   await page.waitForSelector("text=The same on the command line");
   const command = await page.locator(".copyable pre").first().textContent();
@@ -102,9 +101,7 @@ test("from a dropped table to a prediction with its reasons", async () => {
   await page.context().close();
 });
 
-// The board is drawn anew with every event, so on a busy machine a row does not stand still long enough to be seen.
-const racy = { skip: "passes on a quiet machine only" };
-test("a run is seen by every page, also after a reload, and can be stopped", racy, async () => {
+test("a run is seen by every page, also after a reload, and can be stopped", async () => {
   const [page, other] = [await newPage(browser), await newPage(browser)];
   await page.goto(lab.address);
   // Enough rows for a run that does not end by itself while a busy machine draws the pages.
@@ -212,13 +209,19 @@ test("every algorithm can be watched, and is the library's", async () => {
 });
 
 test("pages are usable in the dark and on a phone", async () => {
-  for (const options of [{ colorScheme: "dark" }, { viewport: { width: 360, height: 760 } }]) {
+  for (const options of [{ colorScheme: "dark" }, { viewport: { width: 320, height: 700 } }]) {
     const page = await newPage(browser, options);
     await page.goto(lab.address);
+    // Fonts differ in width by this much, and readers may ask for it.
+    await page.evaluate(() => {
+      const wider = new CSSStyleSheet();
+      wider.replaceSync("* { letter-spacing: 0.08em !important; }");
+      document.adoptedStyleSheets = [wider];
+    });
     for (const name of ["data", "train", "understand", "use", "watch"]) {
       await page.goto(`${lab.origin}/#/${name}`);
       await page.waitForSelector(`#page[data-page=${name}] h1`);
-      await page.waitForLoadState("networkidle").catch(() => {});
+      await page.waitForSelector("body:not([data-asking])");
       const wide = await page.evaluate(
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );

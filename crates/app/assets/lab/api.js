@@ -22,6 +22,23 @@ export class Refused extends Error {
   }
 }
 
+let asking = 0;
+
+/**
+ * Says on the page that an answer is awaited.
+ * @template T
+ * @param {Promise<T>} answer
+ */
+function awaited(answer) {
+  const change = (/** @type {number} */ by) => {
+    asking += by;
+    document.body.toggleAttribute("data-asking", asking > 0);
+  };
+  change(1);
+  // What was awaited may ask for more or draw first.
+  return answer.finally(() => setTimeout(() => change(-1)));
+}
+
 /**
  * @param {string} path
  * @param {RequestInit} [options]
@@ -39,22 +56,24 @@ async function ask(path, options = {}) {
 }
 
 /** @param {string} path @returns {Promise<any>} */
-export const get = async (path) => (await ask(path)).json();
+export const get = (path) => awaited(ask(path).then((answer) => answer.json()));
 
 /** @param {string} path @param {any} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
-export const post = async (path, body, signal) =>
-  (
-    await ask(path, {
+export const post = (path, body, signal) =>
+  awaited(
+    ask(path, {
       method: "POST",
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
       headers: { "content-type": "application/json" },
-    })
-  ).json();
+    }).then((answer) => answer.json()),
+  );
 
 /** @param {File} file @returns {Promise<{ table: string }>} */
-export const upload = async (file) =>
-  (await ask(`api/tables/${encodeURIComponent(file.name)}`, { method: "POST", body: file })).json();
+export const upload = (file) =>
+  awaited(
+    ask(`api/tables/${encodeURIComponent(file.name)}`, { method: "POST", body: file }).then((answer) => answer.json()),
+  );
 
 /**
  * Saves what an address answers as a file.

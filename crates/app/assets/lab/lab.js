@@ -128,17 +128,36 @@ async function refresh() {
   showBar();
 }
 
+/** The least time between two drawings of what runs, in milliseconds: a page must stand still to be read and used. */
+const STILL = 250;
+let drawn = -STILL;
+let waiting = false;
+
+/** Shows what is new: at once after a quiet time, together with what follows otherwise. */
+function showNews() {
+  if (waiting) return;
+  waiting = true;
+  setTimeout(
+    () => {
+      waiting = false;
+      drawn = performance.now();
+      showBar();
+      page?.update?.();
+    },
+    drawn + STILL - performance.now(),
+  );
+}
+
 /** @param {any} event */
 async function hear(event) {
   if (event.event === "run") {
     const place = lab.state.runs.findIndex((run) => run.id === event.run.id);
     if (place < 0) lab.state.runs.push(event.run);
     else lab.state.runs[place] = event.run;
-    showBar();
   } else {
     await refresh();
   }
-  page?.update?.(event);
+  showNews();
 }
 
 /** Whoever comes without the token may bring it. */

@@ -54,7 +54,7 @@ export interface Form {
 }
 
 export interface Page {
-  node: HTMLElement; update?: (event: any) => void; leave?: () => void; drop?: (file: File) => void;
+  node: HTMLElement; update?: () => void; leave?: () => void; drop?: (file: File) => void;
 }
 
 export interface Lab {
