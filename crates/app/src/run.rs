@@ -7,12 +7,12 @@ use crate::{
     explain::{self, Group, Insight},
     fit::{CheckpointFile, Pipeline},
     inspect,
-    judge::{self, Predictions},
+    judge::{self, Costs, Predictions},
     plan::{Plan, Split, Supervised, terms},
     read::{self, Opened, ReadOptions},
     report::{Outcome, Report, Sizes},
     rows::{Encoded, Labels, Limits, RowSet, sampled},
-    store::Fitted,
+    store::{Fitted, check_costs},
     table::Kind,
 };
 use ermine::{
@@ -63,6 +63,10 @@ pub struct Job {
     /// `None`: from the model or the target.
     pub task: Option<Task>,
     pub seed: u64,
+    /// What it costs to miss a class; `None`: all the same.
+    pub costs: Option<Costs>,
+    /// The class of two that is asked about: it becomes the second.
+    pub positive: Option<String>,
     /// How rows are divided into those that are learnt from and those that are held out.
     pub split: Split,
     /// Share of rows held out for the test score; 0 for none.
@@ -99,6 +103,8 @@ impl Job {
             insight: false,
             task: None,
             seed: 0,
+            costs: None,
+            positive: None,
             split: Split::default(),
             test: 0.2,
             folds: 5,
@@ -141,8 +147,8 @@ impl Job {
         let choice = match &self.model {
             _ if compared => {
                 notes.extend(inspect::balance(rows.labels()));
-                if self.metric.is_none() && inspect::imbalanced(train.labels()).is_some() {
-                    notes.push("models were compared by log loss; --metric accuracy compares them by accuracy".into());
+                if self.metric.is_none() && self.wants_probabilities(train.labels()) {
+                    notes.push("models were compared by log loss; --scoring accuracy compares them by accuracy".into());
                 }
                 notes.extend(inspect::duplicates(&rows.hashes(ctx)?, &split));
                 let models = if self.tune { self.model.as_slice() } else { &self.models };
@@ -155,8 +161,8 @@ impl Job {
         let checkpoint = self.checkpoint(&choice, fingerprint, ctx)?;
         let folds = match supervised && self.folds >= 2 && !compared && train.len() >= 2 * self.folds {
             true => {
-                let scores = |said: &Predictions, learnt: &Labels, held: &Labels| {
-                    Ok(judge::test(said, learnt, held, false, ctx)?.scores)
+                let scores = |said: Predictions, learnt: &Labels, held: &Labels| {
+                    Ok(judge::test(&said.decide(plan.costs()), learnt, held, false, ctx)?.scores)
                 };
                 let folds = train.folds(self.folds, self.seed)?;
                 let estimator = &*choice.estimator;
@@ -174,7 +180,8 @@ impl Job {
             let learning = self.within_reach(train, &choice, begin, ctx)?;
             let ctx_of_test = CheckpointFile::of(checkpoint.as_ref(), ctx.clone(), "test");
             let pipeline = learning.set(train).fit(&*choice.estimator, &plan.features, &ctx_of_test)?;
-            let said = test.predict(choice.entry, &pipeline, ctx)?;
+            check_costs(plan.target.as_ref(), choice.entry.name, &*pipeline.fit.model)?;
+            let said = test.predict(choice.entry, &pipeline, ctx)?.decide(plan.costs());
             let detailed = compared || self.insight;
             tested = Some(judge::test(&said, train.labels(), test.labels(), detailed, ctx)?);
             if detailed {
@@ -185,6 +192,7 @@ impl Job {
         let learning = self.within_reach(&rows, &choice, begin, ctx)?;
         let ctx_of_whole = CheckpointFile::of(checkpoint.as_ref(), ctx.clone(), "whole");
         let pipeline = learning.set(&rows).fit(&*choice.estimator, &plan.features, &ctx_of_whole)?;
+        check_costs(plan.target.as_ref(), choice.entry.name, &*pipeline.fit.model)?;
         notes.extend(learning.note(rows.len()));
         if checkpoint.is_some_and(|file| !file.is_used()) {
             notes.push(format!("{} has no state to keep: no checkpoint was written", choice.entry.name));
@@ -412,9 +420,13 @@ impl Job {
         Ok(metric)
     }
 
-    /// Accuracy hardly tells models apart where one class outnumbers the others: log loss does.
+    /// Accuracy hardly tells models apart where one class outnumbers the others, and costs are weighed by probabilities.
+    fn wants_probabilities(&self, labels: &Labels) -> bool {
+        self.costs.is_some() || inspect::imbalanced(labels).is_some()
+    }
+
     fn compared_by(&self, task: Task, labels: &Labels) -> Result<&'static Metric> {
-        match self.metric.is_none() && inspect::imbalanced(labels).is_some() {
+        match self.metric.is_none() && self.wants_probabilities(labels) {
             true => metrics::metric("neg_log_loss"),
             false => self.judged_by(task),
         }

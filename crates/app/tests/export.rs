@@ -153,3 +153,20 @@ fn formulas_say_what_models_say() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(forms > 60, "{forms}");
 }
+
+#[test]
+fn classes_named_by_cost_are_named_so_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    fs::write(place("old.csv"), table(150, false, false)).unwrap();
+    fs::write(place("new.csv"), table(80, true, false)).unwrap();
+    for name in ["LogisticRegression", "RandomForestClassifier"] {
+        let mut fitted = fit(&place("old.csv"), ermine::entry(name).unwrap()).unwrap();
+        let of = |fitted: &Fitted| Written::of(fitted).unwrap();
+        let likeliest = of(&fitted);
+        fitted.header.target.as_mut().unwrap().costs = vec![1.0, 6.0, 0.3];
+        assert!(difference(&fitted, &of(&fitted), &place("new.csv")).unwrap() < 1e-9, "{name}");
+        // And the costs make a difference.
+        assert!(difference(&fitted, &likeliest, &place("new.csv")).unwrap() >= 0.5, "{name}");
+    }
+}

@@ -6,12 +6,13 @@ use crate::Failure;
 use clap::{ArgMatches, error::ErrorKind};
 use command::{OUTPUTS, command, param_id, params_of};
 use ermine::{
-    Error, Output, Spec, Task, Value, Values,
+    Cancel, Error, Output, Spec, Task, Value, Values,
     core::param::{Form, Param},
 };
 use ermine_app::{
     Effort, Job,
     explain::OutlierMethod,
+    judge::Costs,
     plan::Split,
     read::{Format, ReadOptions},
     table::{DateFormat, Kind},
@@ -79,6 +80,7 @@ pub enum Call {
         model: PathBuf,
         json: bool,
     },
+    Card(crate::card::Call),
     Serve(Box<ermine_web::serve::Options>),
     Lab(Box<crate::lab::Call>),
     Export(crate::export::Export),
@@ -101,6 +103,14 @@ pub enum Call {
 }
 
 impl Call {
+    /// What the first Ctrl-C raises instead of ending the program.
+    pub fn enough(&self) -> Option<Cancel> {
+        match self {
+            Call::Fit { job, .. } | Call::Compare { job, .. } => job.enough.clone(),
+            _ => None,
+        }
+    }
+
     /// Whether what goes to stdout is for programs.
     pub fn writes_data(&self) -> bool {
         match self {
@@ -108,6 +118,7 @@ impl Call {
             | Call::Serve(_)
             | Call::Lab(_)
             | Call::Export(_)
+            | Call::Card(_)
             | Call::Completions(_)
             | Call::Man(_) => true,
             Call::Fit { json, .. }
@@ -216,7 +227,10 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
             threads: threads(matches),
         },
         "models" => Call::Models { name: matches.get_one::<String>("NAME").cloned(), json: matches.get_flag("json") },
-        "inspect" => Call::Inspect { model: path(matches, "MODEL"), json: matches.get_flag("json") },
+        "inspect" => match matches.get_one::<PathBuf>("card") {
+            None => Call::Inspect { model: path(matches, "MODEL"), json: matches.get_flag("json") },
+            Some(to) => Call::Card(crate::card::call(path(matches, "MODEL"), to.clone(), matches)),
+        },
         "serve" => {
             let options = crate::serve::options(matches);
             Call::Serve(Box::new(options.map_err(|error| command.error(ErrorKind::ValueValidation, error))?))
@@ -309,6 +323,20 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
         Some(_) => Some(Task::Regression),
         None => None,
     };
+    for text in list("cost") {
+        let more = text.parse().map_err(|error: Error| error.to_string())?;
+        job.costs = Some(match (job.costs.take(), more) {
+            (Some(Costs::Named(mut all)), Costs::Named(more)) => {
+                all.extend(more);
+                Costs::Named(all)
+            }
+            (_, more) => more,
+        });
+    }
+    job.positive = text("positive");
+    if matches.get_flag("keep-best") {
+        job.enough = Some(Cancel::default());
+    }
     job.seed = *matches.get_one("seed").expect("it has a default");
     job.test = *matches.get_one("test").expect("it has a default");
     job.no_scale = matches.get_flag("no-scale");

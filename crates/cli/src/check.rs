@@ -145,7 +145,7 @@ pub fn diff(
 ) -> Result<(), Failure> {
     let fitted = [file::load(models[0])?, file::load(models[1])?];
     let ctx = terminal::context(fitted[0].header.seed, threads);
-    let rows = [known_rows(&fitted[0], inputs)?, known_rows(&fitted[1], inputs)?];
+    let rows = [known_rows(&fitted[0], inputs)?.0, known_rows(&fitted[1], inputs)?.0];
     if rows[0].len() != rows[1].len() {
         let problem = "the models do not know the same classes, so they cannot be judged on the same rows";
         return Err(Error::Unsupported(problem.into()).into());

@@ -3,6 +3,7 @@
 
 mod args;
 mod board;
+mod card;
 mod check;
 mod explain;
 mod export;
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
     };
     // A server ends by its own rules.
     if !matches!(call, Call::Serve(_) | Call::Lab(_)) {
-        terminal::tidy_on_signals();
+        terminal::tidy_on_signals(call.enough());
     }
     match workers.guard(|| run(call, &workers)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -200,6 +201,7 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
         Call::Models { name: None, json } => show::models(&mut out, json)?,
         Call::Models { name: Some(name), json } => show::model(&mut out, ermine::entry(&name)?, json)?,
         Call::Inspect { model, json } => show::inspect(&mut out, &file::load(&model)?, json)?,
+        Call::Card(call) => card::card(&mut out, &call)?,
         Call::Serve(options) => serve::serve(*options)?,
         Call::Lab(call) => lab::lab(*call)?,
         Call::Man(name) => args::man(name.as_deref(), &mut out)?,
@@ -326,8 +328,8 @@ fn warn_outside(fitted: &Fitted, table: &table::Table) {
     }
 }
 
-/// The file's rows with a known target, as a supervised model takes them.
-fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
+/// The file's rows with a known target, as a supervised model takes them, and which they are.
+fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<(Rows, Vec<usize>)> {
     let task = fitted.task()?;
     if !task.is_supervised() {
         return Err(Error::Unsupported(format!("{} has no target to evaluate against", fitted.header.model)));
@@ -350,7 +352,7 @@ fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<Rows> {
     let features = fitted.header.features();
     let labels = Labels { target: Some(truth), ..Labels::default() };
     let rows = Rows { x: frame.x, features, labels, texts: frame.texts, one_unit: false };
-    Ok(rows.take(&known))
+    Ok((rows.take(&known), known))
 }
 
 fn evaluate(
@@ -362,7 +364,7 @@ fn evaluate(
 ) -> Result<(), Failure> {
     let fitted = file::load(model)?;
     let ctx = terminal::context(fitted.header.seed, threads);
-    let rows = known_rows(&fitted, inputs)?;
+    let (rows, _) = known_rows(&fitted, inputs)?;
     let data = rows.data()?;
     let x = data.batch().x;
     let predicted = fitted.predictions(&ctx, &x, &rows.texts)?;
@@ -383,7 +385,7 @@ fn summary(
 ) -> Result<(), Failure> {
     let fitted = file::load(model)?;
     let ctx = terminal::context(fitted.header.seed, threads);
-    let rows = known_rows(&fitted, inputs)?;
+    let (rows, _) = known_rows(&fitted, inputs)?;
     if rows.len() != fitted.header.rows {
         let counts = format!("{} rows here, but the model was fitted on {}", rows.len(), fitted.header.rows);
         return Err(Error::Data(format!("{counts}: a summary needs the rows of the fit")).into());

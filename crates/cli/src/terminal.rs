@@ -5,7 +5,7 @@
 //! names short enough for a table. Data (JSON, predictions) goes out as it is.
 
 use anstyle::{AnsiColor, Reset, Style};
-use ermine::{Ctx, core::ctx};
+use ermine::{Cancel, Ctx, core::ctx};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
     fmt,
@@ -143,13 +143,19 @@ pub fn context(seed: u64, threads: Option<usize>) -> Ctx {
     }
 }
 
-/// Ends the program by Ctrl-C and the like as ever, but leaves no temporary file behind.
+/// Ends the program by Ctrl-C and the like as ever, but leaves no temporary file behind. The first Ctrl-C only says that it is enough,
+/// where somebody listens.
 #[cfg(unix)]
-pub fn tidy_on_signals() {
+pub fn tidy_on_signals(enough: Option<Cancel>) {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
+        for signal in signals.forever() {
+            if let (SIGINT, Some(enough)) = (signal, enough.as_ref().filter(|enough| !enough.is_cancelled())) {
+                enough.cancel();
+                say("no more models are compared; the best so far is fitted. Ctrl-C again ends the program");
+                continue;
+            }
             ermine_app::store::writer::abandon();
             // The process ends by the signal itself, so that who started it knows.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -158,7 +164,7 @@ pub fn tidy_on_signals() {
 }
 
 #[cfg(not(unix))]
-pub fn tidy_on_signals() {}
+pub fn tidy_on_signals(_: Option<Cancel>) {}
 
 /// A bar that shows itself only on a terminal and leaves nothing behind.
 pub struct Progress(ProgressBar);

@@ -293,3 +293,113 @@ fn json_is_as_its_schema_says() {
     check(&schema, &serde_json::json!({ "model": 3 }), "report", &mut problems);
     assert!(problems.len() > 10, "the check finds nothing");
 }
+
+/// Rows of a rare class that two columns hint at.
+fn rare(at: &Path, rows: usize) {
+    let noise = |i: usize| ((i as f64 * 12.9898).sin() * 43758.5453).fract().abs();
+    let row = |i: usize| {
+        let (a, b) = (noise(3 * i), noise(3 * i + 1));
+        let name = if a + b + noise(3 * i + 2) > 2.1 { "ill" } else { "well" };
+        format!("{a},{b},{},{name}\n", ["north", "south"][i % 2])
+    };
+    let rows: String = (0..rows).map(row).collect();
+    fs::write(at.join("rare.csv"), format!("a,b,region,state\n{rows}")).expect("written");
+}
+
+#[test]
+fn what_it_costs_to_miss_a_class_decides_what_is_predicted() {
+    let folder = folder();
+    let at = folder.path();
+    rare(at, 600);
+    let fit = ["fit", "rare.csv", "--target", "state", "--model", "LogisticRegression", "--json"];
+    let plain = json(at, &[&fit[..], &["-o", "plain.ermine"]].concat());
+    let costly = json(at, &[&fit[..], &["--cost", "ill=8", "-o", "costly.ermine"]].concat());
+    // The model is the same; the named class is the cheaper one, at every door.
+    let cost = |report: &Value, part: &str| {
+        let scores = report[part].as_array().expect("scores").clone();
+        scores.iter().find(|score| score[0] == "mean_cost").map(|score| score[1].as_f64().expect("a number"))
+    };
+    assert_eq!(cost(&plain, "test"), None);
+    assert!(cost(&costly, "test") < cost(&costly, "baseline"), "{costly}");
+    assert!(costly["notes"].to_string().contains("'well' is predicted from a probability of 0.889 on"), "{costly}");
+    let predicted = |model: &str| {
+        done(at, &["predict", model, "rare.csv"]).0.lines().skip(1).map(String::from).collect::<Vec<String>>()
+    };
+    let (likeliest, cheapest) = (predicted("plain.ermine"), predicted("costly.ermine"));
+    for (likely, cheap) in likeliest.iter().zip(&cheapest) {
+        let cells: Vec<&str> = cheap.split(',').collect();
+        assert_eq!(cells[1..], likely.split(',').collect::<Vec<_>>()[1..], "probabilities stay");
+        let ill: f64 = cells[1].parse().expect("a probability");
+        assert_eq!(cells[0], if ill > 1.0 / 9.0 { "ill" } else { "well" }, "{cheap}");
+    }
+    assert_ne!(likeliest, cheapest);
+    let balanced = json(at, &[&fit[..], &["--class-weight", "balanced"]].concat());
+    assert!(balanced["notes"].to_string().contains("for the least expected cost"), "{balanced}");
+
+    // The class that is asked about comes last.
+    let turned = json(at, &[&fit[..], &["--positive", "ill"]].concat());
+    assert_eq!(turned["classes"], serde_json::json!(["well", "ill"]));
+    let weight = |report: &Value| {
+        let found = report["drivers"].as_array().expect("drivers").iter().find(|driver| driver["name"] == "a");
+        found.expect("a")["weights"][0].as_f64().expect("a number")
+    };
+    assert!((weight(&turned) + weight(&plain)).abs() < 1e-6 && weight(&turned) > 0.0);
+
+    let said = |more: &[&str]| refused(at, &[&fit[..6], more].concat());
+    assert!(said(&["--cost", "dead=2"]).contains("dead"));
+    assert!(said(&["--cost", "ill=0"]).contains("above 0"));
+    assert!(said(&["--positive", "dead"]).contains("dead"));
+    let svm = ["fit", "rare.csv", "--target", "state", "--model", "LinearSVC", "--cost", "ill=2"];
+    assert!(refused(at, &svm).contains("LinearSVC has no probabilities"));
+    assert!(refused(at, &["fit", "line.csv", "--target", "y", "--cost", "a=2"]).contains("predicted as a number"));
+}
+
+#[test]
+fn a_card_tells_what_a_stranger_asks() {
+    let folder = folder();
+    let at = folder.path();
+    rare(at, 300);
+    let models = "LogisticRegression,GaussianNB";
+    done(at, &["fit", "rare.csv", "--target", "state", "--models", models, "--effort", "quick", "-o", "m.ermine"]);
+    let (card, _) = done(at, &["inspect", "m.ermine", "--card", "-"]);
+    for part in
+        ["for state", "ill, well", "## Scores", "95 % interval", "## Limits of use", "--target state", "fingerprint"]
+    {
+        assert!(card.contains(part), "{part} is not in\n{card}");
+    }
+    done(at, &["inspect", "m.ermine", "--card", "card.html", "--data", "rare.csv", "--by", "region"]);
+    let page = fs::read_to_string(at.join("card.html")).expect("a page");
+    assert!(page.contains("<td>north</td>") && page.contains("<td>150</td>"), "{page}");
+    // It can be written again, and over nothing else.
+    done(at, &["inspect", "m.ermine", "--card", "card.html"]);
+    assert!(refused(at, &["inspect", "m.ermine", "--card", "rare.csv"]).contains("rare.csv"));
+    assert!(refused(at, &["inspect", "m.ermine", "--card", "m.ermine"]).contains("m.ermine"));
+    // Names are text.
+    let hostile = "a,\"<b>|x\",y\n".to_string() + &"1,2,<i>k</i>\n3,4,v\n2,1,<i>k</i>\n5,3,v\n".repeat(10);
+    fs::write(at.join("hostile.csv"), hostile).expect("written");
+    done(at, &["fit", "hostile.csv", "--target", "y", "--model", "GaussianNB", "-o", "h.ermine"]);
+    assert!(done(at, &["inspect", "h.ermine", "--card", "-"]).0.contains("\\<b\\>\\|x"));
+    done(at, &["inspect", "h.ermine", "--card", "h.html"]);
+    let page = fs::read_to_string(at.join("h.html")).expect("a page");
+    assert!(page.contains("&lt;b&gt;|x") && !page.contains("<i>k"), "{page}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_best_if_asked() {
+    let folder = folder();
+    let at = folder.path();
+    rare(at, 20_000);
+    let words = ["fit", "rare.csv", "--target", "state", "--effort", "thorough", "--keep-best", "-o", "best.ermine"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ermine"));
+    let child = command.env("NO_COLOR", "1").current_dir(at).args(words).stdout(std::process::Stdio::piped());
+    let child = child.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    let output = child.wait_with_output().expect("it ends");
+    let (out, talk) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{talk}");
+    assert!(talk.contains("the best so far is fitted"), "{talk}");
+    assert!(out.contains("stopped early"), "{out}");
+    assert!(done(at, &["inspect", "best.ermine"]).0.contains("state"));
+}

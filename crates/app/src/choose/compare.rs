@@ -356,14 +356,14 @@ impl Course<'_> {
         let estimator = ermine::make(spec)?;
         let (loss, squares) = (metrics::metric("neg_log_loss")?, metrics::metric("neg_mean_squared_error")?);
         let spread = rung.spread();
-        let score = |said: &Predictions, learnt: &Labels, test: &Labels| -> Result<(f64, f64, bool)> {
+        let score = |said: Predictions, learnt: &Labels, test: &Labels| -> Result<(f64, f64, bool)> {
             let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
             let weights = test.weights.as_deref();
             let value = match metric.name == "r2" && spread > 0.0 {
                 true => 1.0 - said.metric(squares, truth, weights)?.abs() / spread,
                 false => said.metric(metric, truth, weights)?,
             };
-            Ok((value, said.metric(loss, truth, weights).unwrap_or(f64::INFINITY), is_wild(said, learnt)))
+            Ok((value, said.metric(loss, truth, weights).unwrap_or(f64::INFINITY), is_wild(&said, learnt)))
         };
         let outcome = judge::cross_validate(&rung.rows, folds, &*estimator, self.contest.features, None, ctx, score);
         let seconds = begin.elapsed().as_secs_f64();

@@ -37,7 +37,26 @@ impl Written {
             None => rows,
         };
         let features = fitted.preparation.as_ref().map_or_else(|| fitted.header.features(), Recipe::features);
-        Written::model(&fitted.header.model, &*fitted.model, x, &features, formula)
+        let mut written = Written::model(&fitted.header.model, &*fitted.model, x, &features, formula)?;
+        written.decide(fitted.costs())?;
+        Ok(written)
+    }
+
+    /// Names the class that costs least instead of the likeliest.
+    fn decide(&mut self, costs: &[f64]) -> Result<()> {
+        if costs.is_empty() {
+            return Ok(());
+        }
+        let find = |wanted: Output| self.said.iter().position(|(output, _)| *output == wanted);
+        let (Some(class), Some(probability)) = (find(Output::Class), find(Output::Probability)) else {
+            let problem = "classes are named by cost, and their probabilities have no form outside Ermine";
+            return Err(Error::Unsupported(problem.into()));
+        };
+        let (probability, f) = (self.said[probability].1, &mut self.formula);
+        let costs = f.constant(costs.to_vec());
+        let weighed = f.pair(formula::Pair::Multiply, probability, costs);
+        self.said[class].1 = f.arg_largest(weighed);
+        Ok(())
     }
 
     fn model(

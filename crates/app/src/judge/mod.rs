@@ -1,7 +1,10 @@
 //! Which metrics a run reports, and what a guess that ignores the columns would score.
 
+mod costs;
 mod errors;
 
+pub use costs::Costs;
+pub(crate) use costs::cheapest;
 pub use errors::HeldOutErrors;
 
 use crate::{
@@ -10,6 +13,7 @@ use crate::{
     rows::{Encoded, Labels, RowSet},
     table::Schema,
 };
+use costs::mean_cost;
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Entry, Error, Matrix, Output, Result, Target, Task, X,
     core::ctx::Progress,
@@ -19,9 +23,13 @@ use ermine::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a model says of some rows, by output: as much as metrics ask for.
+/// What a model says of some rows: as much as metrics ask for.
 #[derive(Default, Serialize, Deserialize)]
-pub struct Predictions(BTreeMap<Output, Matrix>);
+pub struct Predictions {
+    by_output: BTreeMap<Output, Matrix>,
+    /// What it costs to miss each class, if the classes were named by that.
+    costs: Vec<f64>,
+}
 
 /// The outputs that metrics of a task look at.
 fn wanted(task: Task) -> &'static [Output] {
@@ -33,24 +41,34 @@ fn wanted(task: Task) -> &'static [Output] {
 
 impl Predictions {
     pub fn insert(&mut self, output: Output, values: Matrix) {
-        self.0.insert(output, values);
+        self.by_output.insert(output, values);
     }
 
     /// Adds the predictions of the rows that follow.
     pub fn append(&mut self, more: Predictions) {
-        for (output, more) in more.0 {
-            let all = self.0.entry(output).or_insert_with(|| Matrix::zeros(0, more.cols));
+        for (output, more) in more.by_output {
+            let all = self.by_output.entry(output).or_insert_with(|| Matrix::zeros(0, more.cols));
             all.values.extend(more.values);
             all.rows += more.rows;
         }
     }
 
     fn of(&self, needs: Needs) -> Option<&Matrix> {
-        needs.outputs().iter().find_map(|output| self.0.get(output))
+        needs.outputs().iter().find_map(|output| self.by_output.get(output))
     }
 
     pub fn get(&self, output: Output) -> Option<&Matrix> {
-        self.0.get(&output)
+        self.by_output.get(&output)
+    }
+
+    /// Names the classes that cost least. Without costs the likeliest class is named, as the model says.
+    pub fn decide(mut self, costs: &[f64]) -> Self {
+        if let (Some(probability), false) = (self.get(Output::Probability), costs.is_empty()) {
+            let called = cheapest(probability, costs);
+            self.insert(Output::Class, called);
+            self.costs = costs.to_vec();
+        }
+        self
     }
 
     /// The value of one metric; an error if the predictions do not have what it needs.
@@ -84,7 +102,7 @@ impl Predictions {
     }
 
     pub fn classes(&self) -> Option<Vec<u32>> {
-        self.0.get(&Output::Class).map(|codes| codes.values.iter().map(|&code| code as u32).collect())
+        self.get(Output::Class).map(|codes| codes.values.iter().map(|&code| code as u32).collect())
     }
 }
 
@@ -132,6 +150,9 @@ pub fn scores(truth: &Encoded, predicted: &Predictions, weights: Option<&[f64]>)
         if let Ok(value) = metric.value(&truth, values, weights) {
             scores.push((metric.plain_name(), value));
         }
+    }
+    if let (Some(called), false) = (predicted.get(Output::Class), predicted.costs.is_empty()) {
+        scores.push(("mean_cost", mean_cost(truth.codes(), &called.values, &predicted.costs, weights)));
     }
     Ok(scores)
 }
@@ -184,7 +205,7 @@ pub fn test(predicted: &Predictions, train: &Labels, test: &Labels, intervals: b
     let nothing = || Error::Data("there is nothing to score against".into());
     let (truth, learnt) = (test.target.as_ref().ok_or_else(nothing)?, train.target.as_ref().ok_or_else(nothing)?);
     let weights = test.weights.as_deref();
-    let guess = guess(learnt, train.weights.as_deref(), truth.len());
+    let guess = guess(learnt, train.weights.as_deref(), truth.len()).decide(&predicted.costs);
     Ok(Tested {
         scores: scores(truth, predicted, weights)?,
         baseline: scores(truth, &guess, weights)?,
@@ -206,7 +227,7 @@ pub fn cross_validate<T: Send>(
     features: &Schema,
     checkpoint: Option<&CheckpointFile>,
     ctx: &Ctx,
-    score: impl Fn(&Predictions, &Labels, &Labels) -> Result<T> + Sync,
+    score: impl Fn(Predictions, &Labels, &Labels) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let entry = ermine::entry(estimator.name())?;
     let one = |i: usize| -> Result<T> {
@@ -215,7 +236,7 @@ pub fn cross_validate<T: Send>(
         let pipeline = rows.take(train, ctx)?.fit(estimator, features, ctx)?;
         let held_out = rows.take(test, ctx)?;
         let predicted = held_out.predict(entry, &pipeline, ctx)?;
-        score(&predicted, &rows.labels().take(train), held_out.labels())
+        score(predicted, &rows.labels().take(train), held_out.labels())
     };
     // Workers meet inside a fit, and copies of many rows take memory: one fold after the other then.
     if rows.is_small() {

@@ -9,7 +9,7 @@ use crate::{
     rows::{Division, Encoded, Frame, Labels, Rows, feature_kinds},
     run::Job,
     store::{DerivedColumns, TargetColumn},
-    table::{Column, Kind, Schema, Summary, Table},
+    table::{Column, Kind, Schema, Summary, Table, number_text},
 };
 use ermine::{Ctx, Entry, Error, Result, Task, core::rng};
 use serde::{Deserialize, Serialize};
@@ -119,6 +119,7 @@ impl Plan {
             Split::Time(column) => Some(format!("tested on the latest rows by '{column}', learnt from earlier ones")),
         });
         let target = target(job, named, task, opened, &mut notes)?;
+        notes.extend(target.as_ref().and_then(decided_by));
         let whole = matches!(opened.place, Place::Memory(_)) && ctx.exchange().size() == 1;
         let (mut features, mut dropped) = usable_columns(job, opened, whole);
         if let (Some(target), true) = (&target, task.is_supervised()) {
@@ -238,6 +239,11 @@ impl Plan {
         })
     }
 
+    /// What it costs to miss each class; empty if all cost the same.
+    pub fn costs(&self) -> &[f64] {
+        self.target.as_ref().map_or(&[], |target| &target.costs)
+    }
+
     /// Names of the classes, none for a number.
     pub fn classes(&self) -> &[String] {
         self.target.as_ref().map_or(&[], |target| &target.classes)
@@ -313,7 +319,7 @@ fn target(
         return Ok(None);
     }
     let task = if task.is_supervised() { task } else { task_of(name, opened)? };
-    let classes = match (task, &opened.target) {
+    let mut classes = match (task, &opened.target) {
         (Task::Classification, Some(values)) => match Encoded::classes(values) {
             Encoded::Class { names, .. } => names,
             Encoded::Real(_) => Vec::new(),
@@ -324,8 +330,62 @@ fn target(
         let problem = format!("the target '{name}' has more than 1,000 different values: too many for classes");
         return Err(Error::Data(problem).hint("--task regression predicts it as a number"));
     }
+    if let Some(positive) = &job.positive {
+        put_last(&mut classes, positive, name)?;
+    }
     let field = opened.schema.field(name)?;
-    Ok(Some(TargetColumn { name: name.clone(), kind: field.kind, classes, form: field.form }))
+    let costs = match &job.costs {
+        None => Vec::new(),
+        Some(_) if classes.is_empty() => {
+            return Err(Error::Unsupported(format!("costs are of classes, and '{name}' is predicted as a number")));
+        }
+        Some(costs) => costs.of(&classes, &counts(&classes, opened))?,
+    };
+    Ok(Some(TargetColumn { name: name.clone(), kind: field.kind, classes, costs, form: field.form }))
+}
+
+/// How classes are named where that is not by the likeliest.
+fn decided_by(target: &TargetColumn) -> Option<String> {
+    let costs: Vec<String> = target.costs.iter().map(|cost| number_text((cost * 1e3).round() / 1e3)).collect();
+    match (&costs[..], &target.classes[..]) {
+        ([], _) => None,
+        ([_, _], [_, positive]) => {
+            let at = target.costs[0] / (target.costs[0] + target.costs[1]);
+            Some(format!("'{positive}' is predicted from a probability of {at:.3} on, for the least expected cost"))
+        }
+        (_, classes) => {
+            let all: Vec<String> = classes.iter().zip(&costs).map(|(class, cost)| format!("{class} {cost}")).collect();
+            Some(format!("classes are predicted for the least expected cost: to miss {}", all.join(", ")))
+        }
+    }
+}
+
+/// The class that is asked about becomes the last.
+fn put_last(classes: &mut Vec<String>, positive: &str, target: &str) -> Result<()> {
+    let Some(place) = classes.iter().position(|class| class == positive) else {
+        return match classes.is_empty() {
+            true => Err(Error::Unsupported(format!("'{target}' is predicted as a number and has no positive class"))),
+            false => Err(Error::Unknown { what: "class", name: positive.into(), known: classes.clone() }),
+        };
+    };
+    let positive = classes.remove(place);
+    classes.push(positive);
+    Ok(())
+}
+
+/// Rows of each class.
+fn counts(classes: &[String], opened: &Opened) -> Vec<usize> {
+    let mut counts = vec![0; classes.len()];
+    if let Some(values) = &opened.target
+        && let Encoded::Class { codes, .. } = Encoded::with_names(values, classes)
+    {
+        for code in codes {
+            if let Some(count) = counts.get_mut(code as usize) {
+                *count += 1;
+            }
+        }
+    }
+    counts
 }
 
 /// The columns that can be learnt from, and those left out with the reason. Text needs the whole table in this process.

@@ -9,7 +9,7 @@ use crate::{
     judge::{self, Tested},
     plan::{Plan, Supervised},
     run::Job,
-    store::{Fitted, Header},
+    store::{Fitted, Header, Origin, Stated},
     table::{Schema, Summary},
 };
 use ermine::{Result, Value};
@@ -73,6 +73,13 @@ impl Report {
             fingerprint,
             profile,
             errors: tested.as_ref().and_then(|tested| tested.errors.clone()),
+            origin: Some(Origin {
+                choice: reason.clone(),
+                left_out: plan.dropped.iter().map(|drop| (drop.column.clone(), drop.reason.clone())).collect(),
+                train_rows: sizes.train,
+                test_rows: sizes.test,
+                stated: tested.as_ref().map_or(Vec::new(), stated),
+            }),
         };
         let log = pipeline.fit.log;
         let fitted = Fitted { header, preparation: Some(pipeline.recipe), model: pipeline.fit.model, log: log.clone() };
@@ -138,6 +145,21 @@ impl Report {
         };
         Ok((fitted, report))
     }
+}
+
+/// What stands beside each test score.
+fn stated(tested: &Tested) -> Vec<Stated> {
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    let of = |(metric, _): &(&'static str, f64)| {
+        let interval = tested.intervals.iter().find(|interval| interval.metric == *metric);
+        let baseline = tested.baseline.iter().find(|(known, _)| known == metric);
+        Stated {
+            metric: metric.to_string(),
+            interval: interval.and_then(|interval| Some((finite(interval.low)?, finite(interval.high)?))),
+            baseline: baseline.and_then(|(_, value)| finite(*value)),
+        }
+    };
+    tested.scores.iter().map(of).collect()
 }
 
 /// Where the values of the columns lie that a model is fitted on.

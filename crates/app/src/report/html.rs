@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 const CHARTS: &str = include_str!("../../assets/echarts.common.min.js");
-const STYLE: &str = include_str!("../../assets/ui/report.css");
+pub(super) const STYLE: &str = include_str!("../../assets/ui/report.css");
 
 /// The modules of the page; each comes after those that it imports.
 const MODULES: &[&str] = &[

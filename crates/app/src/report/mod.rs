@@ -2,6 +2,7 @@
 
 pub mod assets;
 mod build;
+pub mod card;
 pub mod html;
 mod units;
 

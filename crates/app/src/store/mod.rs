@@ -49,6 +49,31 @@ pub struct Header {
     /// Of a predicted number on the test rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<HeldOutErrors>,
+    /// How it came about; files of earlier versions do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+/// What the card of a model tells of its run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Why this model, when nobody asked for one.
+    pub choice: Option<String>,
+    /// Columns that were left out, and why.
+    pub left_out: Vec<(String, String)>,
+    pub train_rows: usize,
+    pub test_rows: usize,
+    /// What the test scores have beside them.
+    pub stated: Vec<Stated>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stated {
+    pub metric: String,
+    /// At 95 %.
+    pub interval: Option<(f64, f64)>,
+    /// Score of a guess that ignores the columns.
+    pub baseline: Option<f64>,
 }
 
 /// Features that are made of raw columns row by row.
@@ -66,6 +91,9 @@ pub struct TargetColumn {
     pub kind: Kind,
     /// Names of the classes in the order of their codes; empty for a number.
     pub classes: Vec<String>,
+    /// What it costs to miss each class; empty if all cost the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<f64>,
     /// How the file spells it, if not as usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
@@ -121,6 +149,7 @@ impl Fitted {
             return Err(Error::shape("model", format!("{cols} columns"), model.cols()));
         }
         check_target(entry.info.task, header.target.as_ref(), &model.outputs())?;
+        check_costs(header.target.as_ref(), &header.model, &*model)?;
         let features = header.made.as_ref().map_or(&header.schema, |made| &made.schema);
         if header.profile.as_ref().is_some_and(|profile| !profile.check(features)) {
             return Err(Error::Data("its profile is not that of its columns".into()));
@@ -155,6 +184,11 @@ impl Fitted {
         self.header.target.as_ref().map_or(&[], |target| &target.classes)
     }
 
+    /// What it costs to miss each class; empty if all cost the same.
+    pub fn costs(&self) -> &[f64] {
+        self.header.target.as_ref().map_or(&[], |target| &target.costs)
+    }
+
     /// Names of the columns that the model sees, after preparation: `island=Dream`.
     pub fn prepared_names(&self) -> Vec<String> {
         match &self.preparation {
@@ -175,6 +209,10 @@ impl Fitted {
 
     /// The same for rows whose text columns have documents.
     pub fn predict_with(&self, ctx: &Ctx, x: &X, texts: &Texts, output: Output) -> Result<Matrix> {
+        let costs = self.costs();
+        if output == Output::Class && !costs.is_empty() {
+            return Ok(judge::cheapest(&self.predict_with(ctx, x, texts, Output::Probability)?, costs));
+        }
         let missing = ermine::entry(&self.header.model)?.info.missing;
         let said = self.prepared(ctx, x, texts, |x| ermine::predict(ctx, &*self.model, x, output, missing))?;
         self.check_classes(output, &said)?;
@@ -188,7 +226,7 @@ impl Fitted {
         if let Some(classes) = said.get(Output::Class) {
             self.check_classes(Output::Class, classes)?;
         }
-        Ok(said)
+        Ok(said.decide(self.costs()))
     }
 
     /// A model without probabilities does not tell how many classes it knows before it names one.
@@ -271,6 +309,21 @@ fn check_target(task: Task, target: Option<&TargetColumn>, outputs: &[(Output, u
         && width(Output::Probability).is_none_or(|width| width == names)
         && width(Output::Decision).is_none_or(|width| scores.contains(&width) && (width > 1 || names == 2));
     if fits { Ok(()) } else { Err(Error::Data(format!("its {names} class names are not those of its model"))) }
+}
+
+/// Classes are named by cost only where their probabilities are known.
+pub(crate) fn check_costs(target: Option<&TargetColumn>, name: &str, model: &dyn AnyModel) -> Result<()> {
+    let Some(TargetColumn { costs, classes, .. }) = target.filter(|target| !target.costs.is_empty()) else {
+        return Ok(());
+    };
+    if costs.len() != classes.len() || !costs.iter().all(|cost| cost.is_finite() && *cost > 0.0) {
+        return Err(Error::Data("its costs are not those of its classes".into()));
+    }
+    match model.outputs().contains(&(Output::Probability, classes.len())) {
+        true => Ok(()),
+        false => Err(Error::Unsupported(format!("{name} has no probabilities to weigh costs by"))
+            .hint("name no model: those that are compared all have them")),
+    }
 }
 
 impl Header {

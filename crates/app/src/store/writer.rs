@@ -26,6 +26,8 @@ pub enum Content {
     Checkpoint,
     /// CSV with a header.
     Predictions,
+    /// The card of a model, as a page or as Markdown.
+    Card,
     /// A model in another form; what stands there is not known.
     Export,
 }
@@ -47,6 +49,7 @@ impl Content {
             Content::Report => "a report of Ermine",
             Content::Checkpoint => "a checkpoint",
             Content::Predictions => "a table of text",
+            Content::Card => "the card of a model",
             Content::Export => "empty",
         }
     }
@@ -58,6 +61,7 @@ impl Content {
             || match self {
                 Content::Model => head.starts_with(super::file::MAGIC),
                 Content::Report => head.starts_with(b"<!DOCTYPE html>") && holds(b"content=\"ermine "),
+                Content::Card => Content::Report.begins(head) || (head.starts_with(b"# ") && holds(b" columns.")),
                 Content::Checkpoint => head.starts_with(crate::fit::checkpoint::MAGIC),
                 Content::Predictions => is_table(head),
                 Content::Export => false,

@@ -241,8 +241,35 @@ fn models() -> Command {
 fn inspect() -> Command {
     Command::new("inspect")
         .about("Show what is in a model file")
-        .after_help("Example:\n  ermine inspect houses.ermine")
-        .args([model_file(), json()])
+        .after_help(
+            "Examples:\n  ermine inspect houses.ermine\n  ermine inspect houses.ermine --card houses.md\n  \
+             ermine inspect houses.ermine --card houses.html --data new.csv --by district,year",
+        )
+        .args([
+            model_file(),
+            json(),
+            Arg::new("card")
+                .long("card")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("json")
+                .help("Write the card of the model to this file: Markdown, or HTML if it ends in .html; - for stdout"),
+            Arg::new("data")
+                .long("data")
+                .value_name("DATA")
+                .value_parser(value_parser!(PathBuf))
+                .requires("card")
+                .requires("by")
+                .help("Rows with the target, for scores by group"),
+            Arg::new("by")
+                .long("by")
+                .value_name("COLUMN")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .requires("data")
+                .help("Score the values of this column apart; may be repeated"),
+            force(),
+        ])
 }
 
 fn man() -> Command {
@@ -401,6 +428,10 @@ fn comparison(command: Command) -> Command {
             .long("budget")
             .value_name("TIME")
             .help("Time limit, such as 90s, 5min or 1h; stops early and keeps the best model so far [default: none]"),
+        Arg::new("keep-best")
+            .long("keep-best")
+            .action(ArgAction::SetTrue)
+            .help("Ctrl-C ends the comparison and keeps the best model so far; a second one ends the program"),
         Arg::new("scoring")
             .long("scoring")
             .value_name("NAME")
@@ -436,6 +467,19 @@ fn data_flags(command: Command) -> Command {
                 .long("task")
                 .value_parser(["classification", "regression"])
                 .help("How to treat the target [default: decided by its values]"),
+            Arg::new("cost")
+                .long("cost")
+                .visible_alias("class-weight")
+                .value_name("CLASS=COST")
+                .action(ArgAction::Append)
+                .help(
+                    "What it costs to miss a class, such as yes=5, or 'balanced': the class of the least expected cost is \
+                     predicted, and probabilities stay as they are; may be repeated",
+                ),
+            Arg::new("positive")
+                .long("positive")
+                .value_name("CLASS")
+                .help("The class that is asked about: the second of two in weights, thresholds and curves"),
             Arg::new("kind")
                 .long("kind")
                 .value_name("COLUMN=KIND")
@@ -486,6 +530,11 @@ fn data_flags(command: Command) -> Command {
 /// The parameters of a model as flags.
 fn with_params(command: Command, model: Option<&str>) -> Command {
     let params = params_of(model);
+    // Ridge's own --positive is about its weights.
+    let command = match params.iter().any(|param| param.name == "positive") {
+        true => command.mut_arg("positive", |flag| flag.long("positive-class")),
+        false => command.mut_arg("positive", |flag| flag.alias("positive-class")),
+    };
     if params.is_empty() {
         return command;
     }
