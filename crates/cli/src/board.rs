@@ -55,6 +55,11 @@ pub fn leaderboard(out: &mut impl Write, found: &Comparison, most: usize) -> io:
     } else {
         writeln!(out, "        {FAINT}± is a 95 % interval{FAINT:#}")?;
     }
+    let most = shown.iter().map(|standing| standing.scores.len()).max().unwrap_or(0);
+    let fewer = shown.iter().map(|standing| standing.scores.len()).filter(|folds| *folds < most).max();
+    if let Some(folds) = fewer.filter(|_| found.rows == shown[0].rows) {
+        writeln!(out, "        {FAINT}models that were behind after {folds} folds were not folded again{FAINT:#}")?;
+    }
     for standing in found.standings.iter().filter(|standing| standing.mean.is_none()) {
         let note = standing.note.as_deref().unwrap_or("no score");
         writeln!(out, "        {FAINT}{}: {note}{FAINT:#}", standing.model)?;

@@ -16,18 +16,21 @@ pub struct Shape {
     pub cols: usize,
     pub target: TargetKind,
     pub sparse: bool,
+    /// Values that a sparse row holds on average; 0 if nobody has counted.
+    pub stored: usize,
     pub weighted: bool,
 }
 
 impl Shape {
-    /// Rows, columns, and classes or targets (at least 1), as numbers for formulas of cost.
+    /// Rows, values of a row, and classes or targets (at least 1), as numbers for formulas of cost.
     pub fn sizes(&self) -> (f64, f64, f64) {
         let outputs = match self.target {
             TargetKind::None => 1,
             TargetKind::Real(targets) => targets,
             TargetKind::Class(classes) => classes,
         };
-        (self.rows.max(1) as f64, self.cols.max(1) as f64, outputs.max(1) as f64)
+        let values = if self.sparse && self.stored > 0 { self.stored } else { self.cols };
+        (self.rows.max(1) as f64, values.max(1) as f64, outputs.max(1) as f64)
     }
 }
 
@@ -179,6 +182,7 @@ impl Source for Data<'_> {
             cols: self.x.cols(),
             target: self.y.kind(),
             sparse: self.x.is_sparse(),
+            stored: 0,
             weighted: self.weights.is_some(),
         }
     }

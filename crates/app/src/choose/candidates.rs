@@ -1,14 +1,17 @@
 //! Which models suit a table, what they cost there, and the units of their parameters. What is known of a model stands in its `Info`.
 
-use crate::rows::{Encoded, Rows};
+use crate::{
+    fit::most_terms,
+    rows::{Encoded, Rows},
+};
 use ermine::{
     AnyEstimator, Domain, Entry, Feature, Info, MODELS, Result, Spec, Task, Value,
     core::{TargetKind, source::Shape},
+    prepare::Wants,
 };
 
-/// Terms of a text column that a row has, and columns that they take in dense rows.
+/// Terms of a text column that a row has.
 const TERMS_IN_ROW: usize = 40;
-const DENSE_TERMS: usize = 300;
 
 /// Why a model does not suit these rows, if it does not.
 fn unsuited(entry: &Entry, rows: &Rows) -> Option<String> {
@@ -97,11 +100,9 @@ impl Size {
         };
         let wide: usize = self.features.iter().map(width).sum();
         let sparse = info.sparse && (self.texts > 0 || wide > 64 && self.features.len() * 4 < wide);
-        let cols = match sparse {
-            true => self.features.len() + self.texts * TERMS_IN_ROW,
-            false => wide + self.texts * DENSE_TERMS,
-        };
-        Shape { rows, cols: cols.max(1), target: self.target, sparse, weighted: self.weighted }
+        let cols = wide + self.texts * rows.min(most_terms(&Wants::from(info)));
+        let stored = self.features.len() + self.texts * TERMS_IN_ROW;
+        Shape { rows, cols: cols.max(1), target: self.target, sparse, stored, weighted: self.weighted }
     }
 
     /// Predicted seconds of one core for a fit on so many rows, and predictions for a quarter as many.

@@ -4,7 +4,7 @@ pub mod checkpoint;
 mod preparation;
 
 pub use checkpoint::CheckpointFile;
-pub use preparation::{Recipe, Stored, Texts, Whole};
+pub use preparation::{Recipe, Stored, Texts, Whole, most_terms};
 
 use crate::judge::{self, Predictions};
 use ermine::{AnyModel, Ctx, Entry, Error, Fit, FitLog, Numbers, Result, X};

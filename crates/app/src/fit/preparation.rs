@@ -12,9 +12,15 @@ use ermine::{
 use serde::{Deserialize, Serialize};
 use std::{any::Any, sync::Arc};
 
-/// Models that take sparse rows get this many terms at most, the others the most frequent few.
+/// Models that take sparse rows get this many terms at most.
 const TERMS: usize = 50_000;
-const DENSE_TERMS: usize = 300;
+/// Models that do not, and those that look at every column by itself, get the most frequent few.
+const FEW_TERMS: usize = 300;
+
+/// How many terms of a text a model gets at most.
+pub fn most_terms(wants: &Wants) -> usize {
+    if wants.takes_sparse && !wants.takes_categories { TERMS } else { FEW_TERMS }
+}
 
 /// The documents behind the text columns of raw rows: the column and its documents.
 #[derive(Clone, Default)]
@@ -77,8 +83,7 @@ impl Recipe {
         }
         for (column, text) in &texts.0 {
             let documents = documents(&batch.x, *column, text)?;
-            let most = if wants.takes_sparse { TERMS } else { DENSE_TERMS };
-            let counts = Counts { max_features: Some(most), ..Counts::default() };
+            let counts = Counts { max_features: Some(most_terms(wants)), ..Counts::default() };
             // A term of a single document cannot be checked against another; a few rows cannot spare any.
             let counts = Counts { min_df: if documents.len() >= 100 { 2.0 } else { 1.0 }, ..counts };
             let plan = Tfidf { counts, sublinear_tf: true, ..Tfidf::default() };
@@ -196,8 +201,8 @@ impl Recipe {
         for (column, model) in &self.texts {
             pieces.push(OwnedX::Sparse(model.transform(&documents(x, *column, texts.of(*column)?)?, ctx)?));
         }
-        // The vocabulary is short exactly when the model takes dense rows only.
-        let short = self.texts.iter().all(|(_, model)| model.vocabulary().len() <= DENSE_TERMS);
+        // The vocabulary is short wherever the model takes dense rows only.
+        let short = self.texts.iter().all(|(_, model)| model.vocabulary().len() <= FEW_TERMS);
         Ok(OwnedX::hstack(&pieces, !short))
     }
 

@@ -286,7 +286,7 @@ fn task_of(target: &str, opened: &Opened) -> Result<Task> {
     let summary = &opened.summary[place.unwrap_or(0)];
     let is_class = match (summary.kind, &opened.target) {
         (Kind::Number, Some(Column::Number(values))) => {
-            let few = summary.distinct.is_some_and(|distinct| distinct <= 10 && distinct * 20 <= summary.rows);
+            let few = summary.distinct.is_some_and(|distinct| distinct <= 10 && distinct * 10 <= summary.rows);
             few && values.iter().all(|value| value.is_nan() || value.fract() == 0.0)
         }
         (Kind::Number | Kind::Date | Kind::DateTime, _) => false,

@@ -250,8 +250,10 @@ impl RowSet {
             Some(target) => TargetKind::Class(target.classes.len()),
         };
         let (cols, weighted) = (plan.features.columns.len(), plan.weights.is_some());
-        let disk =
-            file.finish(Shape { rows: 0, cols, target, sparse: false, weighted }, feature_kinds(&plan.features))?;
+        let disk = file.finish(
+            Shape { rows: 0, cols, target, sparse: false, stored: 0, weighted },
+            feature_kinds(&plan.features),
+        )?;
         Ok((Held::Disk(disk), labels, hash.finalize()))
     }
 

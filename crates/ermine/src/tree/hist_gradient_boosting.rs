@@ -861,7 +861,9 @@ fn negated(losses: &[f64]) -> Array {
 impl Settings<'_> {
     /// Nanoseconds: columns are cut into bins once; each tree counts rows, level by level, for each class.
     fn cost(&self, shape: &Shape) -> f64 {
-        let (n, p, classes) = shape.sizes();
+        let (n, _, classes) = shape.sizes();
+        // Bins are counted in every column, however few values a sparse row holds.
+        let p = shape.cols.max(1) as f64;
         let trees = self.max_iter as f64 * if classes > 2.0 { classes } else { 1.0 };
         let leaves = (self.max_leaves as f64).min(1.0 + n / self.min_rows_leaf as f64);
         let levels = leaves.log2().min(self.max_depth as f64).max(1.0);
