@@ -10,7 +10,7 @@ export interface Column {
 }
 
 export interface Standing {
-  model: string; params: Record<string, string>; rows: number; mean: number | null; margin: number | null;
+  model: string; params: Record<string, string>; rows: number; scores: number[]; mean: number | null; margin: number | null;
   seconds: number; tuned: boolean; as_good: boolean; note: string | null;
 }
 
@@ -56,6 +56,8 @@ export interface Report {
   task: string;
   target: string | null;
   classes: string[];
+  /** What it costs to miss each class; empty if all cost the same. */
+  costs: number[];
   main_metric: string | null;
   test: Scores | null;
   folds: { folds: number; scores: [name: string, mean: number, deviation: number][] } | null;

@@ -119,6 +119,7 @@ impl Report {
             choice: reason,
             task: plan.task.name(),
             target: plan.target.as_ref().map(|target| target.name.clone()),
+            costs: fitted.costs().to_vec(),
             classes: plan.target.map_or(Vec::new(), |target| target.classes),
             main_metric: match &comparison {
                 Some(found) => Some(found.metric),

@@ -25,6 +25,8 @@ pub struct Report {
     pub task: &'static str,
     pub target: Option<String>,
     pub classes: Vec<String>,
+    /// What it costs to miss each class; empty if all cost the same.
+    pub costs: Vec<f64>,
     /// The metric to look at first.
     pub main_metric: Option<&'static str>,
     /// Scores of the held-out part, of cross-validation, of a guess that ignores the columns.

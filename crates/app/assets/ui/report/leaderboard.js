@@ -10,10 +10,12 @@ export function leaderboard(report) {
   if (!comparison) return null;
   const scored = comparison.standings.filter((standing) => standing.mean !== null);
   const span = scale(scored);
+  const most = Math.max(...scored.map((standing) => standing.scores.length));
   const rows = scored.map((standing, place) => {
     const tags = [
       standing.tuned ? "tuned" : null,
       place > 0 && standing.as_good ? "tied" : null,
+      standing.scores.length < most ? `${standing.scores.length} folds` : null,
       standing.rows < comparison.rows ? `on ${whole(standing.rows)} rows` : null,
     ].filter(Boolean);
     return el("tr", { class: place === 0 ? "first" : "" },

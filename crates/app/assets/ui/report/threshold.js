@@ -5,17 +5,18 @@ import { text, whole } from "../format.js";
  * A slider over the probability from which on the second class is called, with what each kind of error costs.
  * @param {import("../types").Report} report
  */
-export function threshold({ insight, classes }) {
+export function threshold({ insight, classes, costs }) {
   const all = insight.thresholds;
   if (!all || !all.length || classes.length !== 2) return null;
   const positive = classes[1];
+  const [first, second] = costs.length ? costs : [1, 1];
   const slider = /** @type {HTMLInputElement} */ (el("input", {
-    type: "range", min: 0, max: all.length - 1, value: Math.floor(all.length / 2), id: "threshold", class: "slide",
+    type: "range", min: 0, max: all.length - 1, value: Math.round(((all.length - 1) * first) / (first + second)), id: "threshold", class: "slide",
   }));
   /** @param {string} id @param {number} value */
   const cost = (id, value) =>
     /** @type {HTMLInputElement} */ (el("input", { type: "number", min: 0, step: "any", value, id }));
-  const [alarm, miss] = [cost("cost-alarm", 1), cost("cost-miss", 1)];
+  const [alarm, miss] = [cost("cost-alarm", first), cost("cost-miss", second)];
   const shown = el("div", { "aria-live": "polite" });
   const price = (/** @type {typeof all[0]} */ at) => at.alarms * Number(alarm.value) + at.misses * Number(miss.value);
   const show = () => {
