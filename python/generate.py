@@ -597,6 +597,13 @@ def fitting(model, method):
     ]
 
 
+def is_single(value):
+    """Whether an array, or each of a list, is in single precision."""
+    if isinstance(value, list):
+        return bool(value) and all(is_single(item) for item in value)
+    return isinstance(value, np.ndarray) and value.dtype == np.float32
+
+
 def in_single_precision(model):
     """What scikit-learn's class keeps, and which methods answer, in single precision when the rows are."""
     if model.peer is None:
@@ -614,7 +621,7 @@ def in_single_precision(model):
         names = {
             name
             for name, value in vars(single).items()
-            if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype == np.float32
+            if name.endswith("_") and is_single(value)
         }
         found = names if found is None else found & names
         single_rows, answers = x.astype(np.float32), set()

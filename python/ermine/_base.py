@@ -258,8 +258,8 @@ class Estimator:
         for name, value in ((name, value) for name, value in rows.items() if name.endswith("_")):
             self._set(name, value)
         self._finish_rows()
-        complete(self, X, y, weights, rows_given)
         self._single = single
+        complete(self, X, y, weights, rows_given)
         if single:
             self._halve()
         if self._peer is not None:
@@ -296,9 +296,8 @@ class Estimator:
             value = self.__dict__.get(name)
             if isinstance(value, np.ndarray) and value.dtype == np.float64:
                 setattr(self, name, value.astype(np.float32))
-        for name in ("coefs_", "intercepts_"):  # of networks, an array for each layer
-            if name in self.__dict__:
-                setattr(self, name, [layer.astype(np.float32) for layer in getattr(self, name)])
+            elif isinstance(value, list):  # an array for each layer or class
+                setattr(self, name, [part.astype(np.float32) for part in value])
 
     def _warn_of_end(self):
         if self.fit_log_.unfinished:
@@ -529,8 +528,12 @@ class Estimator:
             return getattr(self, parameter) in values
         return output in self._outputs
 
+    def _check_fitted(self):
+        if "_model" not in self.__dict__:
+            check_is_fitted(self)  # which asks for the tags of the estimator: it would take longer than predicting a row
+
     def _predicted(self, X, output):
-        check_is_fitted(self)
+        self._check_fitted()
         rows = self._validated(X, reset=False)
         with self._worded(rows):
             return self._computed(_rows(rows), output)
@@ -571,7 +574,7 @@ class Estimator:
         if name in self.__dict__:
             return self.__dict__[name]
         # A property or a method that is not there has said why, and Python asks here afterwards.
-        asked = next((vars(cls)[name] for cls in type(self).__mro__ if name in vars(cls)), None)
+        asked = _declared(type(self), name)
         if hasattr(type(asked), "__get__") and (self._peer is None or hasattr(self._peer, name)):
             return asked.__get__(self, type(self))
         above = getattr(super(), "__getattr__", None)
@@ -610,6 +613,12 @@ class Estimator:
         return tags
 
 
+@functools.lru_cache(1 << 12)
+def _declared(cls, name):
+    """What a class or one above it has under a name, as it is written there."""
+    return next((vars(above)[name] for above in cls.__mro__ if name in vars(above)), None)
+
+
 def _taken(rows, X, target, weights):
     """These rows with their targets and weights."""
     target = (target[0][rows], target[1]) if isinstance(target, tuple) else target[rows]
@@ -638,20 +647,36 @@ class Refused(ValueError):
     """What the engine says of rows or parameters that it cannot fit."""
 
 
+#: What the methods of the engine take, if they do not say it themselves.
+_TAKES_ROWS = """Parameters
+----------
+X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    The rows.
+
+Returns
+"""
+
+
 def engine_method(output):
     """A method that the engine answers after a fit of its own; scikit-learn's class answers after the others, and says
     when it is there."""
 
     def decorate(function):
         name = function.__name__
+        described = inspect.cleandoc(function.__doc__)
+        if "Parameters\n" not in described:
+            function.__doc__ = described.replace("Returns\n", _TAKES_ROWS, 1)
+
+        def fitted(self):
+            return "_model" in self.__dict__ and self._has_output(output)
 
         def ours(self):
-            if "_model" not in self.__dict__ or self._is_rewritten():
-                return self._peer is None
-            return any(known == output for known, _ in self._model.outputs())
+            return fitted(self) and not self._is_rewritten() or self._peer is None
 
         def there(self):
-            if ours(self):
+            if fitted(self):
+                return True
+            if self._peer is None:
                 return self._has_output(output)
             try:
                 getattr(super(Estimator, self), name)

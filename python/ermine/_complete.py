@@ -72,6 +72,7 @@ def _glm(self, X, y, weights, rows):
 
 def _pca(self, X, y, weights, rows):
     self.n_samples_ = self._fit_rows
+    self.noise_variance_ = float(self.noise_variance_)  # of no precision: scores stay in that of the rows
     if X is not None:
         self._fit_svd_solver = self.svd_solver if self.svd_solver != "auto" else _their_solver(X, self.n_components)
 
@@ -302,12 +303,27 @@ def _support(self, X, y, weights, rows):
 
 def _kernel_pca(self, X, y, weights, rows):
     self.gamma_ = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
-    if X is not None:
+    if X is None:
+        return
+    self.X_fit_ = X
+    wanted = None if self.remove_zero_eig else self.n_components
+    if wanted is not None and len(self.eigenvalues_) < min(wanted, X.shape[0]):
+        raise NotImplementedError("components without variance")
+    if (wanted is None or self.eigen_solver == "randomized") and any(
+        "not positive semi-definite" in note for note in self.fit_log_.notes
+    ):
+        raise NotImplementedError("a kernel that is not positive semi-definite")
+
+
+def _kernel_ridge(self, X, y, weights, rows):
+    if sp.issparse(X):
         self.X_fit_ = X
 
 
 def _width(self, X, y, weights, rows):
     self._n_features_out = dict(self._model.outputs())["Transform"]
+    if self._name == "Nystroem" and sp.issparse(X):
+        self.components_ = X[self.component_indices_]
     if self._name == "RBFSampler":
         self._gamma = self.gamma
         if self.gamma == "scale":
@@ -619,6 +635,7 @@ FAMILIES = {
     "KNeighborsClassifier": _neighbours,
     "KNeighborsRegressor": _neighbours,
     "KernelPCA": _kernel_pca,
+    "KernelRidge": _kernel_ridge,
     "Lasso": _net,
     "LassoCV": _net,
     "LinearDiscriminantAnalysis": _discriminant,

@@ -313,6 +313,8 @@ def _weighted_folds(self, X, y, weights):
 
 
 def _too_many_components(self, X, *_):
+    if sp.issparse(X) and self.n_components is None:
+        raise Elsewhere("sparse rows without n_components, of which scikit-learn makes one component less")
     if isinstance(self.n_components, numbers.Integral) and self.n_components > min(X.shape):
         raise Elsewhere("more components than rows or columns")
     if self.n_components == "mle" and X.shape[0] < X.shape[1]:
@@ -359,6 +361,9 @@ _SPARSE_OUT = (
     "Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "SimpleImputer",
     "StandardScaler", "VarianceThreshold",
 )  # fmt: skip
+
+#: Transformers whose rows stay of the kind they are: integers, booleans, a table's columns.
+_ANY_KIND = ("Binarizer", "SelectKBest", "VarianceThreshold")
 
 #: Transformers that write over their rows with `copy=False`, and that have answers in half precision for such rows.
 _IN_PLACE = (

@@ -113,6 +113,9 @@ def member_of(member, model, owner, width):
         member.classes_ = np.arange(len(owner.classes_)) if encoded else owner.classes_
     member._restore(model, FitLog(log), seed=0, rows=owner._fit_rows)
     complete(member, None, None, None, None)
+    member._single = owner._single
+    if member._single:
+        member._halve()
     return member
 
 

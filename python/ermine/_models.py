@@ -2349,7 +2349,7 @@ class QuadraticDiscriminantAnalysis(_tasks.Classifier, sklearn.discriminant_anal
     _outputs = ('Class', 'Probability', 'Decision')
     _peer = sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis
     _ignored = ('solver',)
-    _singles = ('means_',)
+    _singles = ('means_', 'rotations_', 'scalings_')
 
     def __init__(
         self,
@@ -4769,6 +4769,7 @@ class MLPClassifier(_tasks.Classifier, sklearn.neural_network.MLPClassifier):
     _outputs = ('Class', 'Probability')
     _peer = sklearn.neural_network.MLPClassifier
     _ignored = ('verbose', 'max_fun')
+    _singles = ('coefs_', 'intercepts_')
     _single_answers = ('predict_proba',)
 
     def __init__(
@@ -4943,6 +4944,7 @@ class MLPRegressor(_tasks.Regressor, sklearn.neural_network.MLPRegressor):
     _outputs = ('Value',)
     _peer = sklearn.neural_network.MLPRegressor
     _ignored = ('verbose', 'max_fun')
+    _singles = ('coefs_', 'intercepts_')
     _single_answers = ('predict',)
 
     def __init__(
@@ -5406,6 +5408,7 @@ class OneHotEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, s
     _name = "OneHotEncoder"
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.preprocessing.OneHotEncoder
+    _singles = ('categories_',)
     _single_answers = ('inverse_transform',)
 
     def __init__(
@@ -5478,6 +5481,7 @@ class OrdinalEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, 
     _name = "OrdinalEncoder"
     _outputs = ('Transform', 'Inverse')
     _peer = sklearn.preprocessing.OrdinalEncoder
+    _singles = ('categories_',)
     _single_answers = ('inverse_transform',)
 
     def __init__(
@@ -7116,6 +7120,7 @@ class TargetEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, s
     _name = "TargetEncoder"
     _outputs = ('Transform',)
     _peer = sklearn.preprocessing.TargetEncoder
+    _singles = ('categories_',)
 
     def __init__(
         self,

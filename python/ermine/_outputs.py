@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from . import _ermine
 from ._base import Estimator, engine_method
 from ._convert import _rows, _text_levels
-from ._forms import _IN_PLACE, _SPARSE_OUT, Elsewhere, _is_single
+from ._forms import _ANY_KIND, _IN_PLACE, _SPARSE_OUT, Elsewhere, _is_single
 from ._later import node_numbers
 from ._tasks import Transformer
 
@@ -35,8 +35,8 @@ class Transforms(TransformerMixin):
         -------
         Xt : ndarray or sparse matrix of shape (n_samples, n_features_out)
         """
-        check_is_fitted(self)
-        if options or (sp.issparse(X) and self._name in _SPARSE_OUT) or getattr(self, "solver", None) == "lsqr":
+        self._check_fitted()
+        if options or self._keeps_form(X) or getattr(self, "solver", None) == "lsqr":
             return super().transform(X, **options)
         if isinstance(self, Encodes) and self._peer is not None:
             try:
@@ -73,10 +73,17 @@ class Transforms(TransformerMixin):
         found = self._fit_either(X, y, keep=kept, method="fit_transform", **weight)
         if "_model" not in self.__dict__:
             return found
-        if (sp.issparse(X) and self._name in _SPARSE_OUT) or (isinstance(self, Encodes) and self._in_table()):
+        if self._keeps_form(X) or (isinstance(self, Encodes) and self._in_table()):
             return super(Estimator, self).transform(X)
         found = kept["transform"] if "transform" in kept else self._transformed(_rows(kept["X"]))
         return self._handed_out(found, X)
+
+    def _keeps_form(self, X):
+        """Whether the new rows are of the kind of the old, sparse or integers, where the engine's are neither:
+        scikit-learn makes them."""
+        if sp.issparse(X):
+            return self._name in _SPARSE_OUT
+        return self._name in _ANY_KIND and not (type(X) is np.ndarray and X.dtype.kind == "f")
 
     def _handed_out(self, found, X):
         """New features in the precision of the rows, and in their place where `copy=False` asks for it."""
@@ -90,7 +97,9 @@ class Transforms(TransformerMixin):
         return found
 
     def _transformed(self, rows):
-        sparse = self._model.transform_sparse(rows, columns=self._column_names())
+        # Only these make sparse rows of dense ones.
+        may = isinstance(rows, tuple) or self._name in ("KBinsDiscretizer", "OneHotEncoder")
+        sparse = self._model.transform_sparse(rows, columns=self._column_names()) if may else None
         if sparse is None:
             return self._computed(rows, "Transform")
         values, columns, starts, width = sparse
@@ -111,8 +120,8 @@ class Transforms(TransformerMixin):
         -------
         X : ndarray of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
-        if options or (sp.issparse(X) and self._name in _SPARSE_OUT):
+        self._check_fitted()
+        if options or self._keeps_form(X):
             return super().inverse_transform(X, **options)
         rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
         width = dict(self._model.outputs())["Transform"]
@@ -213,11 +222,6 @@ class Leaves:
     @engine_method("Leaf")
     def apply(self, X, check_input=True):
         """Number of the leaf that each row reaches, in each tree.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------

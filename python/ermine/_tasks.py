@@ -36,11 +36,6 @@ class Regressor(Estimator):
     def predict(self, X):
         """Predict the target.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
@@ -137,11 +132,6 @@ class Classifier(Estimator):
     def predict(self, X):
         """Predict the class of each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
@@ -164,11 +154,6 @@ class Classifier(Estimator):
     def predict_proba(self, X):
         """Probability of each class.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
@@ -190,11 +175,6 @@ class Classifier(Estimator):
     def decision_function(self, X):
         """Score of each class; for two classes of the second one.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
@@ -211,11 +191,6 @@ class Clusterer(Estimator):
     @engine_method("Cluster")
     def predict(self, X):
         """Number of each row's cluster.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -244,11 +219,6 @@ class Density(Estimator):
     def score_samples(self, X):
         """Log density of each row.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
@@ -258,11 +228,6 @@ class Density(Estimator):
     @engine_method("Cluster")
     def predict(self, X):
         """Number of each row's component.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -279,11 +244,6 @@ class Density(Estimator):
     @engine_method("Probability")
     def predict_proba(self, X):
         """Probability of each component for each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -303,11 +263,6 @@ class OutlierDetector(Estimator):
     def decision_function(self, X):
         """How well each row belongs: below 0 for outliers.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         scores : ndarray of shape (n_samples,)
@@ -318,11 +273,6 @@ class OutlierDetector(Estimator):
     def score_samples(self, X):
         """The score before the threshold: `decision_function` plus `offset_`.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         scores : ndarray of shape (n_samples,)
@@ -332,11 +282,6 @@ class OutlierDetector(Estimator):
     @engine_method("Cluster")
     def predict(self, X):
         """1 for rows that belong, -1 for outliers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------

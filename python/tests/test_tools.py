@@ -165,3 +165,32 @@ def test_mlflow(tmp_path):
     assert type(loaded) is ermine.RandomForestClassifier
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(mlflow.pyfunc.load_model(logged.model_uri).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GaussianNB", "KMeans", "KNeighborsClassifier", "LinearSVC",
+        "LogisticRegression", "MLPClassifier", "PCA", "RandomForestClassifier", "Ridge", "SVC", "StandardScaler",
+    ],
+)  # fmt: skip
+def test_skl2onnx(name, monkeypatch):
+    """It knows classes by identity, so it names ours as unknown; told that they are scikit-learn's, it finds in them
+    all that its converters read. `ermine export --to onnx` needs none of this."""
+    skl2onnx = pytest.importorskip("skl2onnx", reason="a package of its own")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from skl2onnx._supported_operators import sklearn_operator_name_map as known
+    from skl2onnx.common.exceptions import MissingShapeCalculator
+
+    cls = getattr(ermine, name)
+    X, y = load_iris(return_X_y=True)
+    X = X.astype(np.float32)
+    model = make(cls, **({"max_iter": 20} if name == "MLPClassifier" else {})).fit(X, y)
+    assert model.fit_log_.engine == "ermine"
+    with pytest.raises(MissingShapeCalculator, match=name):
+        skl2onnx.to_onnx(model, X[:1])
+    monkeypatch.setitem(known, cls, known[cls._peer])
+    graph = skl2onnx.to_onnx(model, X[:1]).SerializeToString()
+    found = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"]).run(None, {"X": X})[0]
+    expected = model.predict(X) if hasattr(model, "predict") else model.transform(X)
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-4, atol=1e-4)

@@ -229,6 +229,8 @@ impl Job {
         let files = all_gather(ctx.exchange(), self.files())?.swap_remove(0);
         self.check_memory(&files, ctx)?;
         let mut read = self.read.clone();
+        let named = self.target.iter().chain(&self.weights).chain(&self.ignore).chain(&self.keep);
+        read.named.extend(named.cloned().chain(self.split.column().map(String::from)));
         let factors = self.features.iter().flat_map(|formula| terms::factors(formula));
         read.kinds.extend(factors.map(|column| (column, Kind::Category)));
         let opened = Opened::open(&files, &read, self.target.as_deref(), self.limits.memory, ctx)?;

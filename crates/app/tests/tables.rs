@@ -250,6 +250,23 @@ fn headers_are_found() {
 }
 
 #[test]
+fn numbers_may_be_names() {
+    let headed = |text: &str| read(text).expect("table").names()[0] != "column_1";
+    // Years with gaps, numbered columns; values below that do not go up.
+    assert!(headed("1850,1860,1870,1900\n0.1,0.5,0.2,0.3\n0.3,0.1,0.2,0.9\n"));
+    assert!(headed("country,1990,1995,2000\nA,4,3,5\nB,1,7,2\n"));
+    assert!(headed("1,2,3,4\n5,1,7,2\n9,3,3,1\n"));
+    assert!(headed("1,3,4,7,9,20\n5,1,7,2,1,1\n9,3,3,1,4,2\n"));
+    // Rows that go up as the first does, and a few numbers that do so by chance.
+    assert!(!headed("1850,1860,1870\n1851,1852,1990\n1700,1800,1900\n"));
+    assert!(!headed("2,7,31\n5,1,7\n9,3,3\n"));
+    // Who names a column of the first line has said what it is.
+    let options = ReadOptions { named: vec!["31".into()], ..Default::default() };
+    let table = csv::read_bytes("t.csv", b"2,7,31\n5,1,7\n9,3,3\n".to_vec(), &options).expect("table");
+    assert_eq!(table.names(), ["2", "7", "31"]);
+}
+
+#[test]
 fn line_ends_and_blank_lines() {
     let plain = read("a,b\n1,x\n2,\"y\"\n").expect("table");
     for text in [

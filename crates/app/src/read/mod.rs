@@ -28,6 +28,8 @@ pub struct ReadOptions {
     pub delimiter: Option<u8>,
     /// Whether the first line holds the names.
     pub header: Option<bool>,
+    /// Columns that the user speaks of: a first line that has them all holds the names.
+    pub named: Vec<String>,
     /// Missing markers beyond empty, NA, N/A, NaN, null, none and ?.
     pub na: Vec<String>,
     /// Kinds that the user knows better.
@@ -69,6 +71,7 @@ impl Default for ReadOptions {
         ReadOptions {
             delimiter: None,
             header: None,
+            named: Vec::new(),
             na: Vec::new(),
             kinds: BTreeMap::new(),
             columns: None,

@@ -46,9 +46,11 @@ impl Layout {
             !schema.columns.is_empty()
                 && schema.columns.iter().all(|wanted| first.iter().any(|field| known(field, &wanted.name)))
         });
+        let spoken_of = !options.named.is_empty()
+            && options.named.iter().all(|name| first.iter().filter(|field| known(field, name)).count() == 1);
         let mut assumed = Vec::new();
         let header = options.header.unwrap_or_else(|| {
-            all_named || looks_like_header(&first) || {
+            all_named || spoken_of || looks_like_header(&first) || {
                 let counted = counts_on(&first) && !next_counts_on(&mut Cursor::new(head, cursor.pos, delimiter));
                 if counted {
                     assumed
@@ -90,15 +92,19 @@ fn looks_like_header(first: &[Vec<u8>]) -> bool {
     !first.iter().any(|field| !word(field) && FormSet::of(field).first().is_some())
 }
 
-/// Whether the numbers among these fields go up in equal steps, as years and numbered columns do.
+/// So many numbers hardly ever stand in order by chance.
+const MANY: usize = 6;
+
+/// Whether the numbers among these fields go up as years and numbered columns do: in equal steps, or in any if they are many or years.
 fn counts_on(fields: &[Vec<u8>]) -> bool {
     let numbers: Vec<f64> = fields.iter().filter_map(|field| crate::table::number(field)).collect();
-    let others = fields.len() - numbers.len();
-    let step = numbers.get(1).zip(numbers.first()).map_or(0.0, |(second, first)| second - first);
-    let even = numbers.iter().all(|value| value.fract() == 0.0)
-        && numbers.windows(2).all(|pair| pair[1] - pair[0] == step)
-        && fields.iter().all(|field| crate::table::number(field).is_some() || FormSet::of(field).first().is_none());
-    numbers.len() >= 2 && even && step > 0.0 && (others == 0 || fields.iter().any(|field| !field.is_empty()))
+    let [first, second, ..] = numbers[..] else { return false };
+    let whole = numbers.iter().all(|value| value.fract() == 0.0);
+    let up = numbers.windows(2).all(|pair| pair[1] > pair[0]);
+    let even = numbers.windows(2).all(|pair| pair[1] - pair[0] == second - first);
+    let years = numbers.len() >= 3 && numbers.iter().all(|year| (1500.0..2200.0).contains(year));
+    let others = |field: &Vec<u8>| crate::table::number(field).is_some() || FormSet::of(field).first().is_none();
+    whole && up && (even || years || numbers.len() >= MANY) && fields.iter().all(others)
 }
 
 /// Whether any of the next records does: then the first is a row like them.
