@@ -17,7 +17,10 @@ use crate::{
 };
 use ermine::{
     Cancel, Ctx, Error, Output, Result, Spec, Task,
-    core::ctx::{Alone, Progress, all_gather},
+    core::{
+        ctx::{Alone, Progress, all_gather},
+        trace::Trace,
+    },
     metrics::{self, Metric},
 };
 use std::{
@@ -58,6 +61,8 @@ pub struct Job {
     pub budget: Option<Duration>,
     /// Raised by another thread, it ends the comparison: the best so far is kept.
     pub enough: Option<Cancel>,
+    /// Keeps the steps of the last fit, which sees every row.
+    pub trace: Option<Trace>,
     /// Whether to explain the model for a report: dependence, learning curve.
     pub insight: bool,
     /// `None`: from the model or the target.
@@ -100,6 +105,7 @@ impl Job {
             effort: Effort::default(),
             budget: None,
             enough: None,
+            trace: None,
             insight: false,
             task: None,
             seed: 0,
@@ -190,8 +196,14 @@ impl Job {
         }
         // The model that is kept has seen every row; the test score is of the same steps on fewer.
         let learning = self.within_reach(&rows, &choice, begin, ctx)?;
-        let ctx_of_whole = CheckpointFile::of(checkpoint.as_ref(), ctx.clone(), "whole");
+        let mut ctx_of_whole = CheckpointFile::of(checkpoint.as_ref(), ctx.clone(), "whole");
+        if let Some(trace) = &self.trace {
+            ctx_of_whole = ctx_of_whole.with_trace(trace.clone());
+        }
         let pipeline = learning.set(&rows).fit(&*choice.estimator, &plan.features, &ctx_of_whole)?;
+        if self.trace.as_ref().is_some_and(|trace| trace.recorded() == 0) {
+            notes.push(format!("{} records no steps: the trace is empty", choice.entry.name));
+        }
         check_costs(plan.target.as_ref(), choice.entry.name, &*pipeline.fit.model)?;
         notes.extend(learning.note(rows.len()));
         if checkpoint.is_some_and(|file| !file.is_used()) {

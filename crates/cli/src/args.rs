@@ -7,7 +7,10 @@ use clap::{ArgMatches, error::ErrorKind};
 use command::{OUTPUTS, command, param_id, params_of};
 use ermine::{
     Cancel, Error, Output, Spec, Task, Value, Values,
-    core::param::{Form, Param},
+    core::{
+        param::{Form, Param},
+        trace::Trace,
+    },
 };
 use ermine_app::{
     Effort, Job,
@@ -24,6 +27,7 @@ pub enum Call {
         job: Box<Job>,
         output: Option<PathBuf>,
         report: Option<PathBuf>,
+        trace: Option<PathBuf>,
         force: bool,
         json: bool,
         threads: Option<usize>,
@@ -370,10 +374,11 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
         job.tune = true;
         job.draws = matches.get_one("draws").copied();
     }
-    let report = file("report");
+    let (report, trace) = (file("report"), file("trace"));
+    job.trace = trace.as_ref().map(|_| Trace::default());
     job.insight = report.is_some();
     let force = matches.get_flag("force");
-    Ok(Call::Fit { job: Box::new(job), output: file("output"), report, force, json, threads })
+    Ok(Call::Fit { job: Box::new(job), output: file("output"), report, trace, force, json, threads })
 }
 
 /// A value as it was typed; a list may come without its brackets.

@@ -17,7 +17,9 @@ mod workers;
 use args::{Call, Inputs, Kept};
 use ermine::{Ctx, Error, Output, Result, Source, Task};
 use ermine_app::{
-    Fitted, Supervised, file, judge,
+    Fitted, Supervised,
+    explain::watch,
+    file, judge,
     read::{self, ReadOptions},
     report::html,
     rows::{Encoded, Frame, Labels, Rows},
@@ -105,21 +107,21 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
     }
     let mut out = terminal::Out::new(call.writes_data());
     match call {
-        Call::Fit { job, output, report: page, force, json, threads } => {
+        Call::Fit { job, output, report: page, trace, force, json, threads } => {
             let progress = terminal::Progress::new(workers.rank() == 0);
             let threads = threads.or_else(|| workers.threads());
             let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
             let fit = |ctx: Ctx| {
                 // Better to hear it now than after an hour.
-                let mut places = (None, None);
+                let mut places = Places::default();
                 if workers.rank() == 0 {
-                    places = places_of(&job, output.as_deref(), page.as_deref(), force)?;
+                    places = places_of(&job, [output.as_deref(), page.as_deref(), trace.as_deref()], force)?;
                 }
                 Ok((job.run(&ctx)?, places))
             };
             let outcome = workers.run(ctx, fit);
             progress.finish();
-            let ((fitted, report), (output, page)) = outcome?;
+            let ((fitted, report), Places { model: output, report: page, trace }) = outcome?;
             if workers.rank() > 0 {
                 return Ok(());
             }
@@ -132,6 +134,10 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
             if let Some(place) = &page {
                 let command: Vec<String> = std::env::args().collect();
                 place.write(html::page(&report, &command).as_bytes())?;
+            }
+            if let (Some(place), Some(steps)) = (&trace, &job.trace) {
+                let lines = steps.steps().iter().map(|step| format!("{}\n", watch::step(step))).collect::<String>();
+                place.write(lines.as_bytes())?;
             }
             if json {
                 serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
@@ -218,21 +224,25 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the model and the report go, once it is clear that they can.
-fn places_of(
-    job: &ermine_app::Job,
-    model: Option<&Path>,
-    report: Option<&Path>,
-    force: bool,
-) -> Result<(Option<Place>, Option<Place>)> {
+/// Where a run writes.
+#[derive(Default)]
+struct Places {
+    model: Option<Place>,
+    report: Option<Place>,
+    trace: Option<Place>,
+}
+
+/// Where model, report and trace go, once it is clear that they can.
+fn places_of(job: &ermine_app::Job, [model, report, trace]: [Option<&Path>; 3], force: bool) -> Result<Places> {
     let inputs = job.inputs()?;
     let open = |path, content, force| Place::open(path, content, force, &inputs);
     let model = model.map(|path| open(path, Content::Model, force)).transpose()?;
     let report = report.map(|path| open(path, Content::Report, force)).transpose()?;
+    let trace = trace.map(|path| open(path, Content::Trace, force)).transpose()?;
     // Opened again when the run begins to keep its state.
     let checkpoint = job.checkpoint.as_deref().map(|path| open(path, Content::Checkpoint, false)).transpose()?;
-    Place::check_apart(model.iter().chain(&report).chain(&checkpoint))?;
-    Ok((model, report))
+    Place::check_apart(model.iter().chain(&report).chain(&trace).chain(&checkpoint))?;
+    Ok(Places { model, report, trace })
 }
 
 /// The file's rows as the model takes them. Says what it did not know.

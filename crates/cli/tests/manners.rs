@@ -384,6 +384,25 @@ fn a_card_tells_what_a_stranger_asks() {
     assert!(page.contains("&lt;b&gt;|x") && !page.contains("<i>k"), "{page}");
 }
 
+#[test]
+fn the_steps_of_a_fit_are_written() {
+    let folder = folder();
+    let at = folder.path();
+    let fit = ["fit", "penguins.csv", "--target", "species", "--model", "AdaBoostClassifier", "--n-estimators", "7"];
+    done(at, &[&fit[..], &["--trace", "steps.jsonl"]].concat());
+    let text = fs::read_to_string(at.join("steps.jsonl")).expect("a trace");
+    let steps: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(!steps.is_empty() && steps.len() <= 7, "{}", steps.len());
+    // Every row has its weight after each round, and they sum to one.
+    for step in &steps {
+        let weights = step["values"]["weights"].as_array().expect("weights");
+        let total: f64 = weights.iter().map(|weight| weight[0].as_f64().expect("a number")).sum();
+        assert!(weights.len() == 344 && (total - 1.0).abs() < 1e-9, "{} rows, {total}", weights.len());
+    }
+    done(at, &[&fit[..], &["--trace", "steps.jsonl"]].concat());
+    assert!(refused(at, &[&fit[..], &["--trace", "line.csv"]].concat()).contains("line.csv"));
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_best_if_asked() {

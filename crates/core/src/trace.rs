@@ -25,9 +25,10 @@ pub struct Step {
 }
 
 /// Shared by whoever asks for the steps and the fit that records them.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Trace(Arc<Mutex<Kept>>);
 
+#[derive(Debug)]
 struct Kept {
     steps: Vec<Step>,
     last: Option<Step>,

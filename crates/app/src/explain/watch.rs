@@ -134,7 +134,8 @@ fn named(list: &[(&'static str, Array)]) -> Map<String, Value> {
     list.iter().map(|(name, array)| (name.to_string(), plain(array))).collect()
 }
 
-fn step(step: &Step) -> Value {
+/// A step as a line of a trace has it.
+pub fn step(step: &Step) -> Value {
     let values: Map<String, Value> =
         step.values.iter().map(|(name, values)| (name.to_string(), nested(values))).collect();
     json!({ "step": step.step, "what": step.what, "values": values })

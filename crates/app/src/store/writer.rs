@@ -28,6 +28,8 @@ pub enum Content {
     Predictions,
     /// The card of a model, as a page or as Markdown.
     Card,
+    /// The steps of a fit, a JSON object a line.
+    Trace,
     /// A model in another form; what stands there is not known.
     Export,
 }
@@ -50,6 +52,7 @@ impl Content {
             Content::Checkpoint => "a checkpoint",
             Content::Predictions => "a table of text",
             Content::Card => "the card of a model",
+            Content::Trace => "the trace of a fit",
             Content::Export => "empty",
         }
     }
@@ -64,6 +67,7 @@ impl Content {
                 Content::Card => Content::Report.begins(head) || (head.starts_with(b"# ") && holds(b" columns.")),
                 Content::Checkpoint => head.starts_with(crate::fit::checkpoint::MAGIC),
                 Content::Predictions => is_table(head),
+                Content::Trace => head.starts_with(b"{\"step\":"),
                 Content::Export => false,
             }
     }

@@ -57,7 +57,7 @@ fn fit(model: Option<&str>) -> Command {
             target(),
             model_name().help("Model, see 'ermine models' [default: the best of all that make sense]"),
         ])
-        .args([output(), report(), force(), json(), seed(), threads()]);
+        .args([output(), report(), trace(), force(), json(), seed(), threads()]);
     with_params(reading(data_flags(comparison(command))), model)
 }
 
@@ -78,7 +78,7 @@ fn tune(model: Option<&str>) -> Command {
                 .default_value("30")
                 .help("Number of candidates to draw"),
         ])
-        .args([output(), report(), force(), json(), seed(), threads()]);
+        .args([output(), report(), trace(), force(), json(), seed(), threads()]);
     let command = comparison(command).mut_arg("models", |arg| arg.hide(true));
     with_params(reading(data_flags(command)), model)
 }
@@ -330,6 +330,14 @@ fn report() -> Arg {
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
         .help("Write an HTML report with charts to this file; it works offline")
+}
+
+fn trace() -> Arg {
+    Arg::new("trace")
+        .long("trace")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("Write the steps of the fit on all rows to this file: weights, centres, splits, as a JSON object a line")
 }
 
 fn force() -> Arg {
