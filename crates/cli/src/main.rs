@@ -18,7 +18,7 @@ use args::{Call, Inputs, Kept};
 use ermine::{Ctx, Error, Output, Result, Source, Task};
 use ermine_app::{
     Fitted, Supervised,
-    explain::watch,
+    explain::trace_line,
     file, judge,
     read::{self, ReadOptions},
     report::html,
@@ -136,7 +136,7 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
                 place.write(html::page(&report, &command).as_bytes())?;
             }
             if let (Some(place), Some(steps)) = (&trace, &job.trace) {
-                let lines = steps.steps().iter().map(|step| format!("{}\n", watch::step(step))).collect::<String>();
+                let lines = steps.steps().iter().map(|step| format!("{}\n", trace_line(step))).collect::<String>();
                 place.write(lines.as_bytes())?;
             }
             if json {

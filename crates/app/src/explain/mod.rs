@@ -9,7 +9,7 @@ mod watch;
 pub use errors::{Threshold, WORST, WorstRow, describe, thresholds, worst};
 pub use groups::{Group, Middle, Telling, groups};
 pub use outliers::{Oddity, Outlier, OutlierMethod, Outliers};
-pub use watch::{Seen, Watched, watch};
+pub use watch::{Seen, Watched, trace_line, watch};
 
 use crate::{
     choose::clusters::ClusterCurve,

@@ -117,7 +117,7 @@ pub fn watch(asked: &Watched, ctx: &Ctx) -> Result<Seen> {
         }
     }
     Ok(Seen {
-        steps: trace.steps().iter().map(step).collect(),
+        steps: trace.steps().iter().map(trace_line).collect(),
         recorded: trace.recorded(),
         attributes: named(&fit.model.attributes()),
         rows: named(&fit.rows),
@@ -135,7 +135,7 @@ fn named(list: &[(&'static str, Array)]) -> Map<String, Value> {
 }
 
 /// A step as a line of a trace has it.
-pub fn step(step: &Step) -> Value {
+pub fn trace_line(step: &Step) -> Value {
     let values: Map<String, Value> =
         step.values.iter().map(|(name, values)| (name.to_string(), nested(values))).collect();
     json!({ "step": step.step, "what": step.what, "values": values })
