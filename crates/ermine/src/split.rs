@@ -10,7 +10,8 @@
 //! let data = Data::from_rows(&x)?.labels(&y)?;
 //! let (train, test) = train_test(&data, 0.25, 7)?;
 //! assert_eq!((train.batch().rows(), test.batch().rows()), (15, 5));
-//! for fold in Folds::Stratified { n_splits: 5, shuffle: true }.split(&data.batch(), None, 7)? {
+//! let folds = Folds::Stratified { n_splits: 5, shuffle: true };
+//! for fold in folds.split(&data.batch(), None, 7)? {
 //!     let test = data.take(&fold.test)?;
 //!     assert_eq!(test.batch().y.codes().iter().filter(|&&code| code == 1).count(), 2);
 //! }

@@ -205,7 +205,7 @@ fn specs_are_read_and_made() {
     assert_eq!("Ridge(alpha=2)".parse::<Spec>().unwrap().to_string(), "Ridge(alpha=2)");
     assert!(Spec::parse("no model, this").is_none() && "".parse::<Spec>().is_err());
     let spec = Spec::from(Ridge { alpha: 2.0, ..Default::default() });
-    assert_eq!((spec.name.as_str(), spec.params["alpha"].to_string().as_str()), ("Ridge", "2"));
+    assert_eq!((spec.name.as_str(), spec.params["alpha"].to_string().as_str()), ("Ridge", "2.0"));
     assert!(ermine::make(&spec).is_ok());
 }
 

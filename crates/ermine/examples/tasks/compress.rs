@@ -14,6 +14,6 @@ pub fn main() -> Result<()> {
     let places = fit.transform(&scaled)?;
     let back = fit.output(&places, Output::Inverse, &ctx)?;
     let worst = scaled.values.iter().zip(&back.values).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    println!("the first penguin, a {}, lies at {:.2?}; largest error {worst:.2}", species[0], places.row(0));
+    println!("the first penguin ({}) lies at {:.2?}; largest error {worst:.2}", species[0], places.row(0));
     Ok(())
 }

@@ -17,7 +17,8 @@ pub fn main() -> Result<()> {
     let found = [[39.0, 18.7, 181.0, 3750.0], [46.5, 13.5, 210.0, 4550.0]];
     let probabilities = loaded.predict_proba(&found)?;
     for (i, label) in loaded.predict_labels(&found)?.iter().enumerate() {
-        println!("{:?} is {label}: {:.3?} of {:?}", found[i], probabilities.row(i), loaded.labels());
+        let sure = probabilities.row(i).iter().copied().fold(0.0, f64::max);
+        println!("{:?}: {label}, by {:.1} %", found[i], 100.0 * sure);
     }
     std::fs::remove_file(&path).map_err(|error| Error::io(&path, "remove", &error))
 }

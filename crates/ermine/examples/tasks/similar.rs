@@ -13,7 +13,7 @@ pub fn main() -> Result<()> {
     let found = fit.output(&scaler.transform(&asked)?, Output::Neighbours, &ctx)?;
     let (numbers, distances) = found.row(0).split_at(3);
     for (&number, distance) in numbers.iter().zip(distances) {
-        println!("{:?}, a {}, at distance {distance:.2}", rows[number as usize], species[number as usize]);
+        println!("{:?} ({}) at distance {distance:.2}", rows[number as usize], species[number as usize]);
     }
 
     let labelled = Data::from_rows(&scaled)?.labels(&species)?;

@@ -31,6 +31,6 @@ pub fn main() -> Result<()> {
     println!("best log loss {:.4} ± {:.4} with {}", -best.mean, best.standard_error, best.spec);
 
     let fit = ermine::make(&best.spec)?.fit(&data, &ctx)?;
-    println!("{:?}", fit.predict_labels(&[[f64::NAN, 17.0, 190.0, 3700.0]])?);
+    println!("without a bill length: {}", fit.predict_labels(&[[f64::NAN, 17.0, 190.0, 3700.0]])?[0]);
     Ok(())
 }

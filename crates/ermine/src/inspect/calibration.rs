@@ -254,7 +254,9 @@ impl AnyEstimator for CalibratedClassifier {
             Some(weights) => owned.weights(weights)?,
             None => owned,
         };
-        Ok(CalibratedClassifier::fit(self, &owned, ctx)?.boxed())
+        let fit = CalibratedClassifier::fit(self, &owned, ctx)?;
+        let missing = fit.about.missing;
+        Ok(fit.of("CalibratedClassifier", missing, data).boxed())
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
