@@ -1,14 +1,14 @@
 //! ndarray 0.17: rows from `ArrayBase<_, Ix2>`, lent where they lie row by row; an `Array2` from a [`Matrix`].
 //!
 //! ```
-//! use ermine_core::{Data, Matrix};
+//! use ermine_core::Data;
 //! use ndarray::{Array2, array};
 //!
 //! let (x, y) = (array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], array![1.0, 2.0, 3.0]);
 //! let data = Data::from_rows(&x)?.real(y.to_vec())?;
 //! assert_eq!(data.batch().x.to_matrix().row(1), [3.0, 4.0]);
-//! let turned = Data::from_rows(&x.t())?; // another order in memory: copied
-//! assert_eq!(Array2::from(turned.batch().x.to_matrix()), x.t());
+//! let turned = x.t(); // another order in memory: copied
+//! assert_eq!(Array2::from(Data::from_rows(&turned)?.batch().x.to_matrix()), turned);
 //! # Ok::<(), ermine_core::Error>(())
 //! ```
 
