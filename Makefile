@@ -13,6 +13,7 @@ test: setup lint test-rust test-browser test-python
 # And what takes longer or needs more: see SECURITY.md.
 test-all: test fuzz
 	ERMINE_THOROUGH=1 cargo test $(ALL) --quiet --test mpi
+	cargo test -p ermine-core --all-features --quiet --doc rows
 	cargo deny check
 
 # All that tests need: MPI, a browser and Node by apt where they are missing, Python packages into .venv, those of Node into

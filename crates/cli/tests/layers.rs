@@ -84,7 +84,9 @@ fn only_the_edges_touch_files_or_print() {
             for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
                 for banned in ["std::fs", "std::net", "println!", "eprintln!", "std::env", "process::exit"] {
                     let speaks_http = folder == "web" && banned == "std::net";
-                    assert!(speaks_http || !line.contains(banned), "{}: {line}", path.display());
+                    // The crate on its own saves a fit, in one place.
+                    let saves = folder == "ermine" && banned == "std::fs" && path.ends_with("src/file.rs");
+                    assert!(speaks_http || saves || !line.contains(banned), "{}: {line}", path.display());
                 }
             }
         }

@@ -163,7 +163,11 @@ impl Ctx {
         if rayon::current_thread_index().is_some() && rayon::current_num_threads() == self.threads {
             f();
         } else {
-            pool(self.threads).install(f);
+            match pool(self.threads) {
+                Some(pool) => pool.install(f),
+                // WebAssembly has no threads to start: everything runs on this one.
+                None => f(),
+            }
         }
     }
 
@@ -203,14 +207,27 @@ fn cores() -> usize {
 
 /// Pools are kept: a caller that fits small models in a loop should not start threads each time. They belong to one process:
 /// threads do not survive a fork, so a forked child (Python's multiprocessing) starts its own.
-fn pool(threads: usize) -> Arc<rayon::ThreadPool> {
+#[cfg(not(target_family = "wasm"))]
+fn pool(threads: usize) -> Option<Arc<rayon::ThreadPool>> {
     static POOLS: LazyLock<Mutex<BTreeMap<(u32, usize), Arc<rayon::ThreadPool>>>> = LazyLock::new(Mutex::default);
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let start = || {
         let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("ermine-{i}"));
         Arc::new(builder.build().expect("the system starts threads"))
     };
-    pools.entry((std::process::id(), threads)).or_insert_with(start).clone()
+    Some(pools.entry((std::process::id(), threads)).or_insert_with(start).clone())
+}
+
+#[cfg(target_family = "wasm")]
+fn pool(_: usize) -> Option<Arc<rayon::ThreadPool>> {
+    None
+}
+
+/// The seconds that `f` takes; 0 where there is no clock (WebAssembly).
+pub fn timed<T>(f: impl FnOnce() -> T) -> (T, f64) {
+    let start = cfg!(not(target_family = "wasm")).then(Instant::now);
+    let result = f();
+    (result, start.map_or(0.0, |start| start.elapsed().as_secs_f64()))
 }
 
 /// Where a fit stands.

@@ -10,6 +10,8 @@
 //! | [`ctx`] | seed, threads, progress, cancelling, the exchange between workers |
 //! | [`rng`] | random streams by name |
 //! | [`param`] | parameters declared once |
+//! | [`rows`], [`label`] | what rows and labels can be made of |
+//! | [`fit`] | a fitted model: predictions, probabilities, new features |
 //! | [`model`] | estimators, models and their entries in the list |
 //! | [`log`] | how a fit went and its certificate |
 //! | [`linalg`], [`simd`] | the door to linear algebra, and the hot loops |
@@ -20,6 +22,8 @@
 pub mod ctx;
 pub mod data;
 pub mod error;
+pub mod fit;
+pub mod label;
 pub mod linalg;
 pub mod log;
 pub mod memory;
@@ -28,6 +32,7 @@ pub mod owned;
 pub mod param;
 pub mod reduce;
 pub mod rng;
+pub mod rows;
 pub mod simd;
 pub mod source;
 pub mod stats;
@@ -36,7 +41,10 @@ pub mod trace;
 pub use ctx::{Cancel, Ctx};
 pub use data::{Batch, Feature, Row, Target, TargetKind, X};
 pub use error::{Error, Result};
+pub use fit::Fit;
+pub use label::Label;
 pub use linalg::Matrix;
 pub use owned::{OwnedCsr, OwnedData, OwnedTarget, OwnedX};
 pub use reduce::{Reduce, Sweep, reduce, sweep};
+pub use rows::{Rows, ToRows};
 pub use source::{Data, Shape, Source};

@@ -3,6 +3,7 @@
 //! The parameter struct is the estimator. Fitting it gives a model and a log. The list holds one [`Entry`] for each, from
 //! which every door, document and test is made.
 
+pub use crate::fit::{About, Fit};
 use crate::{
     Ctx, Error, OwnedCsr, Result, Source, X,
     linalg::Matrix,
@@ -39,26 +40,39 @@ pub trait Estimator: Params {
         1e-9 * (2e4 + 10.0 * n * p)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>>;
+    /// Learns a model from the data. Parameters outside their ranges and data that the model cannot take are refused by name.
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>> {
+        ready(self, data)?;
+        sound(self, self.learn(data, ctx)?, data)
+    }
 
     /// Goes on from a model with more data or more passes (`partial_fit`, `warm_start`).
-    fn resume(&self, _model: &Self::Model, _data: &dyn Source, _ctx: &Ctx) -> Result<Fit<Self::Model>> {
+    fn resume(&self, model: &Self::Model, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>> {
+        ready(self, data)?;
+        check_same_columns(Model::cols(model), data.shape().cols)?;
+        sound(self, self.learn_more(model, data, ctx)?, data)
+    }
+
+    /// The method itself: what a model implements, and what [`Estimator::fit`] calls with checked parameters and data.
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>>;
+
+    /// The method from an earlier model on, where it has a way: what [`Estimator::resume`] calls.
+    fn learn_more(&self, _model: &Self::Model, _data: &dyn Source, _ctx: &Ctx) -> Result<Fit<Self::Model>> {
         Err(Error::Unsupported(format!("{} cannot continue an earlier fit", Self::NAME)))
     }
 }
 
-/// A fitted model with the story of its fit.
-pub struct Fit<M> {
-    pub model: M,
-    pub log: FitLog,
-    /// What the fit found out about its own rows (labels, out-of-bag predictions): not part of the model.
-    pub rows: Vec<(&'static str, Array)>,
+/// What every fit checks before a row is read.
+fn ready<E: Estimator>(estimator: &E, data: &dyn Source) -> Result<()> {
+    check_fit(E::NAME, &E::INFO, &data.shape())?;
+    estimator.validate()?;
+    check_source(E::NAME, estimator.passes(), data)
 }
 
-impl<M> Fit<M> {
-    pub fn new(model: M, log: FitLog) -> Self {
-        Fit { model, log, rows: Vec::new() }
-    }
+/// What every fit checks before it hands out a model.
+fn sound<E: Estimator>(estimator: &E, fit: Fit<E::Model>, data: &dyn Source) -> Result<Fit<E::Model>> {
+    check_sound(E::NAME, &fit.model, &fit.log, data)?;
+    Ok(fit.of(E::NAME, estimator.takes().missing, data))
 }
 
 /// What a model computes for each row.
@@ -164,6 +178,37 @@ impl<M: Model> AnyModel for M {
     }
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+/// A box is the model inside.
+impl AnyModel for Box<dyn AnyModel> {
+    fn cols(&self) -> usize {
+        (**self).cols()
+    }
+    fn outputs(&self) -> Vec<(Output, usize)> {
+        (**self).outputs()
+    }
+    fn predict_block(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()> {
+        (**self).predict_block(x, output, out)
+    }
+    fn rows_at_once(&self) -> usize {
+        (**self).rows_at_once()
+    }
+    fn transform_sparse(&self, x: &X) -> Result<Option<OwnedCsr>> {
+        (**self).transform_sparse(x)
+    }
+    fn feature_names(&self, input: &[String]) -> Option<Vec<String>> {
+        (**self).feature_names(input)
+    }
+    fn attributes(&self) -> Vec<(&'static str, Array)> {
+        (**self).attributes()
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        (**self).to_bytes()
+    }
+    fn as_any(&self) -> &dyn Any {
+        (**self).as_any()
     }
 }
 
@@ -447,14 +492,17 @@ impl Entry {
             info: E::INFO,
             params: E::declared,
             make: |values| Ok(Box::new(E::from_values(values)?)),
-            load: |bytes| {
-                let unreadable = || Error::Data(format!("the stored {} is not readable", E::NAME));
-                let (model, rest): (E::Model, _) = postcard::take_from_bytes(bytes).map_err(|_| unreadable())?;
-                model.check()?;
-                if rest.is_empty() { Ok(Box::new(model)) } else { Err(unreadable()) }
-            },
+            load: |bytes| Ok(Box::new(load::<E>(bytes)?)),
         }
     }
+}
+
+/// A model from what [`AnyModel::to_bytes`] made of it, checked.
+pub fn load<E: Estimator>(bytes: &[u8]) -> Result<E::Model> {
+    let unreadable = || Error::Data(format!("the stored {} is not readable", E::NAME));
+    let (model, rest): (E::Model, _) = postcard::take_from_bytes(bytes).map_err(|_| unreadable())?;
+    model.check()?;
+    if rest.is_empty() { Ok(model) } else { Err(unreadable()) }
 }
 
 /// An [`Estimator`] of any type.
@@ -486,25 +534,12 @@ impl<E: Estimator> AnyEstimator for E {
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-        check_fit(E::NAME, &E::INFO, &data.shape())?;
-        self.validate()?;
-        check_source(E::NAME, self.passes(), data)?;
-        let Fit { model, log, rows } = Estimator::fit(self, data, ctx)?;
-        check_sound(E::NAME, &model, &log, data)?;
-        Ok(Fit { model: Box::new(model), log, rows })
+        Ok(Estimator::fit(self, data, ctx)?.boxed())
     }
 
     fn resume(&self, model: &dyn AnyModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-        check_fit(E::NAME, &E::INFO, &data.shape())?;
-        self.validate()?;
-        check_source(E::NAME, self.passes(), data)?;
-        let Some(model) = model.as_any().downcast_ref::<E::Model>() else {
-            return Err(another_kind(E::NAME));
-        };
-        check_same_columns(Model::cols(model), data.shape().cols)?;
-        let Fit { model, log, rows } = Estimator::resume(self, model, data, ctx)?;
-        check_sound(E::NAME, &model, &log, data)?;
-        Ok(Fit { model: Box::new(model), log, rows })
+        let model = model.as_any().downcast_ref::<E::Model>().ok_or_else(|| another_kind(E::NAME))?;
+        Ok(Estimator::resume(self, model, data, ctx)?.boxed())
     }
 }
 

@@ -121,14 +121,16 @@ impl Spec {
         Spec { name: name.into(), params: Values::new() }
     }
 
-    /// `Name(parameter=value, ...)`; `None` when the text has no brackets of that form.
+    /// `Name(parameter=value, ...)` or `Name` alone; `None` when the text has neither form.
     pub fn parse(text: &str) -> Option<Spec> {
-        Spec::parse_at(text, 1)
+        let text = text.trim();
+        if is_name(text) { Some(Spec::new(text)) } else { Spec::parse_at(text, 1) }
     }
 
+    /// With brackets: without them a value is text.
     fn parse_at(text: &str, depth: usize) -> Option<Spec> {
         let (name, inner) = text.trim().strip_suffix(')')?.split_once('(')?;
-        if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        if !is_name(name) {
             return None;
         }
         let mut params = Values::new();
@@ -149,6 +151,26 @@ impl Value {
             Value::Model(spec) => 1 + spec.params.values().map(below).max().unwrap_or(0),
             _ => 0,
         }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Typed parameters as a spec, for a step of a pipeline or a candidate of a search.
+impl<P: Params> From<P> for Spec {
+    fn from(params: P) -> Spec {
+        Spec { name: P::NAME.into(), params: params.values() }
+    }
+}
+
+impl std::str::FromStr for Spec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Spec> {
+        let problem = || Error::Data(format!("'{text}' is no model; write Name or Name(parameter=value, ...)"));
+        Spec::parse(text).ok_or_else(problem)
     }
 }
 
@@ -497,6 +519,10 @@ pub trait Params: Default + Clone + Send + Sync + 'static {
         Ok(params)
     }
 
+    /// Sets one parameter whatever its value, as a struct filled in by hand may be; false where the type cannot hold it.
+    #[doc(hidden)]
+    fn put(&mut self, name: &str, value: &Value) -> bool;
+
     /// Checks every field against its declaration: a struct filled in by hand may hold anything.
     fn validate(&self) -> Result<()> {
         Self::from_values(&self.values()).map(drop)
@@ -581,6 +607,15 @@ macro_rules! params {
                     }),
                 }
                 Ok(())
+            }
+
+            fn put(&mut self, name: &str, value: &$crate::param::Value) -> bool {
+                match name {
+                    $(stringify!($field) => {
+                        $crate::param::Field::from_value(value).map(|value| self.$field = value).is_some()
+                    })*
+                    _ => false,
+                }
             }
         }
     };

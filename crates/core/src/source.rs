@@ -4,8 +4,9 @@
 //! all workers, so that a block has the same number wherever it is read.
 
 use crate::{
-    Error, OwnedX, Result,
+    Error, Label, OwnedData, OwnedTarget, OwnedX, Result, Rows, ToRows,
     data::{Batch, Feature, Target, TargetKind, X},
+    label,
 };
 use std::{borrow::Cow, ops::Range};
 
@@ -54,6 +55,11 @@ pub trait Source: Send + Sync {
     fn features(&self) -> &[Feature] {
         &[]
     }
+
+    /// What the classes of the target are called, by their number; empty when nobody said.
+    fn labels(&self) -> &[Label] {
+        &[]
+    }
 }
 
 impl dyn Source + '_ {
@@ -90,41 +96,86 @@ pub struct Buffers {
 ///
 /// ```
 /// use ermine_core::{Data, X};
-/// let x = [0.0, 1.0, 2.0, 3.0];
-/// let data = Data::new(X::dense(&x, 1)?).real(&[1.0, 3.0, 5.0, 7.0])?;
+/// // A column each for length and width; a target of numbers, or of labels.
+/// let rows = [[1.4, 0.2], [4.7, 1.4], [1.3, 0.2], [4.5, 1.5]];
+/// let weights = Data::from_rows(&rows)?.real(&[3.1, 9.0, 2.9, 8.7])?;
+/// let species = Data::from_rows(&rows)?.labels(&["setosa", "versicolor", "setosa", "versicolor"])?;
+/// // Rows one after the other in a slice of numbers.
+/// let data = Data::new(X::dense(&[0.0, 1.0, 2.0, 3.0], 1)?).real(&[1.0, 3.0, 5.0, 7.0])?;
 /// # Ok::<(), ermine_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Data<'a> {
-    x: X<'a>,
-    y: Target<'a>,
-    weights: Option<&'a [f64]>,
+    x: Rows<'a>,
+    y: Y<'a>,
+    weights: Option<Cow<'a, [f64]>>,
     features: Cow<'a, [Feature]>,
+    labels: Vec<Label>,
+}
+
+/// A target that is lent or owned.
+#[derive(Clone, Debug)]
+enum Y<'a> {
+    None,
+    Real { values: Cow<'a, [f64]>, cols: usize },
+    Class { codes: Cow<'a, [u32]>, classes: usize },
+}
+
+impl Y<'_> {
+    fn target(&self) -> Target<'_> {
+        match self {
+            Y::None => Target::None,
+            Y::Real { values, cols } => Target::Real { values, cols: *cols },
+            Y::Class { codes, classes } => Target::Class { codes, classes: *classes },
+        }
+    }
 }
 
 impl<'a> Data<'a> {
-    pub fn new(x: X<'a>) -> Self {
-        Data { x, y: Target::None, weights: None, features: Cow::Borrowed(&[]) }
+    /// Rows without a target, lent or handed over.
+    pub fn new(x: impl Into<Rows<'a>>) -> Self {
+        Data { x: x.into(), y: Y::None, weights: None, features: Cow::Borrowed(&[]), labels: Vec::new() }
+    }
+
+    /// Rows without a target, from anything that rows can be made of.
+    pub fn from_rows(rows: &'a (impl ToRows + ?Sized)) -> Result<Self> {
+        rows.to_rows().map(Data::new)
     }
 
     /// One real target.
-    pub fn real(self, values: &'a [f64]) -> Result<Self> {
+    pub fn real(self, values: impl Into<Cow<'a, [f64]>>) -> Result<Self> {
         self.reals(values, 1)
     }
 
     /// Several real targets, row-major.
-    pub fn reals(self, values: &'a [f64], cols: usize) -> Result<Self> {
-        self.target(Target::Real { values, cols })
+    pub fn reals(self, values: impl Into<Cow<'a, [f64]>>, cols: usize) -> Result<Self> {
+        self.with_y(Y::Real { values: values.into(), cols })
     }
 
     /// Class numbers below `classes`.
-    pub fn classes(self, codes: &'a [u32], classes: usize) -> Result<Self> {
-        self.target(Target::Class { codes, classes })
+    pub fn classes(self, codes: impl Into<Cow<'a, [u32]>>, classes: usize) -> Result<Self> {
+        self.with_y(Y::Class { codes: codes.into(), classes })
     }
 
-    pub fn target(mut self, y: Target<'a>) -> Result<Self> {
-        let rows = self.x.rows();
-        match y {
+    /// Classes by name: text, whole numbers or booleans. They are numbered in their order, and a fit remembers what they are called.
+    pub fn labels<L: Clone + Into<Label>>(self, labels: &[L]) -> Result<Self> {
+        let labels: Vec<Label> = labels.iter().map(|label| label.clone().into()).collect();
+        let (codes, names) = label::encode(&labels);
+        let data = self.classes(codes, names.len())?;
+        Ok(Data { labels: names, ..data })
+    }
+
+    pub fn target(self, y: Target<'a>) -> Result<Self> {
+        self.with_y(match y {
+            Target::None => Y::None,
+            Target::Real { values, cols } => Y::Real { values: values.into(), cols },
+            Target::Class { codes, classes } => Y::Class { codes: codes.into(), classes },
+        })
+    }
+
+    fn with_y(self, y: Y<'a>) -> Result<Self> {
+        let rows = self.x.x().rows();
+        match y.target() {
             Target::None => {}
             Target::Real { values, cols } => {
                 if cols == 0 || values.len() != rows * cols {
@@ -143,13 +194,14 @@ impl<'a> Data<'a> {
                 }
             }
         }
-        self.y = y;
-        Ok(self)
+        Ok(Data { y, labels: Vec::new(), ..self })
     }
 
-    pub fn weights(mut self, weights: &'a [f64]) -> Result<Self> {
-        if weights.len() != self.x.rows() {
-            return Err(Error::shape("weights", format!("{} values", self.x.rows()), weights.len()));
+    pub fn weights(self, weights: impl Into<Cow<'a, [f64]>>) -> Result<Self> {
+        let weights = weights.into();
+        let rows = self.x.x().rows();
+        if weights.len() != rows {
+            return Err(Error::shape("weights", format!("{rows} values"), weights.len()));
         }
         if let Some(i) = weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0) {
             return Err(Error::value(i, None, format!("the weight is {}, but it must be 0 or more", weights[i])));
@@ -157,31 +209,46 @@ impl<'a> Data<'a> {
         if weights.iter().all(|&weight| weight == 0.0) && !weights.is_empty() {
             return Err(Error::Data("all weights are zero".into()));
         }
-        self.weights = Some(weights);
-        Ok(self)
+        Ok(Data { weights: Some(weights), ..self })
     }
 
-    pub fn features(mut self, features: impl Into<Cow<'a, [Feature]>>) -> Result<Self> {
+    pub fn features(self, features: impl Into<Cow<'a, [Feature]>>) -> Result<Self> {
         let features = features.into();
-        if !features.is_empty() && features.len() != self.x.cols() {
-            return Err(Error::shape("features", self.x.cols(), features.len()));
+        let cols = self.x.x().cols();
+        if !features.is_empty() && features.len() != cols {
+            return Err(Error::shape("features", cols, features.len()));
         }
-        self.features = features;
-        Ok(self)
+        Ok(Data { features, ..self })
     }
 
-    pub fn batch(&self) -> Batch<'a> {
-        Batch { x: self.x, y: self.y, weights: self.weights, first: 0 }
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { x: self.x.x(), y: self.y.target(), weights: self.weights.as_deref(), first: 0 }
+    }
+
+    /// The rows with these numbers, in this order, as data of their own; labels keep their numbers.
+    pub fn take(&self, rows: &[usize]) -> Result<Data<'static>> {
+        let OwnedData { x, y, weights, .. } = OwnedData::of_rows(&self.batch(), rows)?;
+        let data = Data::new(x).features(self.features.to_vec())?.with_y(match y {
+            OwnedTarget::None => Y::None,
+            OwnedTarget::Real { values, cols } => Y::Real { values: values.into(), cols },
+            OwnedTarget::Class { codes, classes } => Y::Class { codes: codes.into(), classes },
+        })?;
+        let data = Data { labels: self.labels.clone(), ..data };
+        match weights {
+            Some(weights) => data.weights(weights),
+            None => Ok(data),
+        }
     }
 }
 
 impl Source for Data<'_> {
     fn shape(&self) -> Shape {
+        let x = self.x.x();
         Shape {
-            rows: self.x.rows(),
-            cols: self.x.cols(),
-            target: self.y.kind(),
-            sparse: self.x.is_sparse(),
+            rows: x.rows(),
+            cols: x.cols(),
+            target: self.y.target().kind(),
+            sparse: x.is_sparse(),
             stored: 0,
             weighted: self.weights.is_some(),
         }
@@ -197,6 +264,10 @@ impl Source for Data<'_> {
 
     fn features(&self) -> &[Feature] {
         &self.features
+    }
+
+    fn labels(&self) -> &[Label] {
+        &self.labels
     }
 }
 
@@ -243,6 +314,10 @@ impl Source for Shard<'_> {
 
     fn features(&self) -> &[Feature] {
         self.part.features()
+    }
+
+    fn labels(&self) -> &[Label] {
+        self.part.labels()
     }
 }
 

@@ -1,15 +1,39 @@
 //! Classical machine learning that proves its fits.
 //!
 //! ```
-//! use ermine::{Ctx, Data, Estimator, X, linear::Ridge};
+//! use ermine::prelude::*;
 //!
-//! let x = [0.0, 1.0, 2.0, 3.0];
-//! let data = Data::new(X::dense(&x, 1)?).real(&[1.0, 3.0, 5.0, 7.0])?;
-//! let fit = Ridge { alpha: 0.0, ..Default::default() }.fit(&data, &Ctx::default())?;
-//! assert!((fit.model.coef[(0, 0)] - 2.0).abs() < 1e-12);
-//! println!("{}", fit.log);
+//! let petals = [[1.4, 0.2], [4.7, 1.4], [1.3, 0.2], [4.5, 1.5]];
+//! let data = Data::from_rows(&petals)?.labels(&["setosa", "versicolor", "setosa", "versicolor"])?;
+//!
+//! let fit = LogisticRegression { C: 10.0, ..Default::default() }.fit(&data, &Ctx::default())?;
+//!
+//! assert_eq!(fit.predict_labels(&[[1.5, 0.3]])?, ["setosa"]);
+//! println!("accuracy {}; {}", fit.score(&data)?, fit.log); // the log says how far from the optimum the fit can be
 //! # Ok::<(), ermine::Error>(())
 //! ```
+//!
+//! - **Data** ([`Data`]) are rows of numbers, from [anything that rows can be made of](ToRows), and a target: numbers
+//!   ([`Data::real`]) or labels ([`Data::labels`]). What has to be a number is made one at the edges: [`text`], [`prep`].
+//! - **An estimator** is a struct of its parameters, named and defaulted as in scikit-learn. [`Estimator::fit`] refuses parameters out of
+//!   range and data that the model cannot take, by name.
+//! - **A fit** ([`Fit`]) predicts ([`Fit::predict`], [`Fit::predict_labels`], [`Fit::predict_proba`], [`Fit::transform`]), is judged
+//!   and saved ([`Fitted::score`], [`Fitted::save`]; [`Load::load`] reads it), and tells how it went ([`Fit::log`](FitLog)). The numbers
+//!   that were learned are fields of its `model`.
+//! - **The context** ([`Ctx`]) is everything else: seed, threads, progress, cancelling. The same seed gives the same bits for any
+//!   number of threads.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`linear`], [`bayes`], [`svm`], [`neighbors`], [`tree`], [`neural`] | models that learn a target |
+//! | [`cluster`], [`decompose`] | models that need none |
+//! | [`prep`], [`text`], [`pipeline`] | new features from old ones, from text, step by step |
+//! | [`split`], [`search`], [`metrics`], [`inspect`] | held-out rows, cross-validation and tuning, scores, explanations |
+//! | [`optim`], [`kernel`], [`family`] | minimisers, kernels and distributions to use on their own |
+//! | [`core`] | what models are made of, for those who write one |
+//!
+//! Cargo features, none of them on by default, take rows and targets from other crates: `ndarray` (0.17), `nalgebra` (0.35), `faer`
+//! (0.24), `arrow` (arrow-array 60); see [`core::rows`].
 //!
 //! Every model is one file and one line in [`MODELS`]; the command line, the Python package, the reference pages, the
 //! conformance suite and the benchmark are made from that list.
@@ -17,7 +41,10 @@
 pub mod bayes;
 pub mod cluster;
 pub mod decompose;
+#[doc(hidden)]
 pub mod engine;
+mod file;
+mod fitted;
 pub mod inspect;
 pub mod linear;
 pub mod metrics;
@@ -33,10 +60,16 @@ pub mod svm;
 pub mod text;
 pub mod tree;
 
+/// Distributions of a target, and what links their mean to a score.
+pub use engine::family;
+/// Kernels: positive definite functions of two rows.
+pub use engine::kernel;
+pub use fitted::{Fitted, Load, from_bytes, load};
+
 pub use ermine_core as core;
 pub use ermine_core::{
-    Cancel, Ctx, Data, Error, Feature, Matrix, OwnedCsr, OwnedData, OwnedTarget, OwnedX, Result, Shape, Source, Target,
-    X,
+    Cancel, Ctx, Data, Error, Feature, Label, Matrix, OwnedCsr, OwnedData, OwnedTarget, OwnedX, Result, Rows, Shape,
+    Source, Target, ToRows, X,
     log::{Bound, Certificate, FitLog, Halt, Stop},
     model::{
         AnyEstimator, AnyModel, Array, Domain, Entry, Estimator, Fit, Flexibility, Info, Model, Numbers, Output,
@@ -46,13 +79,35 @@ pub use ermine_core::{
 };
 
 macro_rules! models {
-    ($($family:ident :: $name:ident),* $(,)?) => {
+    ($dollar:tt $($family:ident :: $name:ident),* $(,)?) => {
         /// THE list of models.
         pub static MODELS: &[Entry] = &[$(Entry::of::<$family::$name>()),*];
+
+        /// All that most programs need: `use ermine::prelude::*;`.
+        ///
+        /// Every estimator, the modules with what their parameters are made of (`cluster::Starts`), data, fits and errors. Estimators of
+        /// any type ([`AnyEstimator`]) are left out: their methods have the same names.
+        pub mod prelude {
+            pub use crate::{
+                Ctx, Data, Error, Estimator, Feature, Fit, Fitted, Label, Load, Matrix, Output, Params, Result, Spec, ToRows, X,
+                bayes, cluster, decompose, linear, metrics, neighbors, neural, prep, search, split, svm, text, tree,
+                pipeline::{ColumnTransformer, Pipeline},
+                search::cross_val_score,
+                split::train_test,
+                $($family::$name,)*
+            };
+        }
+
+        /// Calls a macro with the type of every estimator, for tests that need the types.
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! for_each_model {
+            ($dollar call:ident) => { $($dollar call!($crate::$family::$name);)* };
+        }
     };
 }
 
-models! {
+models! { $
     linear::LinearRegression,
     linear::Ridge,
     linear::RidgeCV,

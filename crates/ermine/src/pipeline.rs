@@ -1,7 +1,28 @@
 //! Steps as one estimator: transformers, each learned from what the one before it makes, then a model. And transformers side by
 //! side over groups of columns.
 //!
-//! Both are estimators like any other, made from specs: `Pipeline(steps=[SimpleImputer, StandardScaler, Ridge(alpha=2)])`,
+//! ```
+//! use ermine::prelude::*;
+//!
+//! let x = [[1.0, 200.0], [2.0, f64::NAN], [3.0, 100.0], [4.0, 400.0]];
+//! let data = Data::from_rows(&x)?.labels(&["small", "small", "large", "large"])?;
+//! let steps = [SimpleImputer::default().into(), StandardScaler::default().into(), LogisticRegression::default().into()];
+//! let fit = Pipeline::new(&steps)?.fit(&data, &Ctx::default())?;
+//! assert_eq!(fit.predict_labels(&[[1.5, f64::NAN]])?, ["small"]);
+//!
+//! // Columns apart: the first is scaled, the second cut into bins.
+//! let columns = ColumnTransformer::new(
+//!     &[
+//!         (vec![0], vec![StandardScaler::default().into()]),
+//!         (vec![1], vec![SimpleImputer::default().into(), KBinsDiscretizer { n_bins: 2, ..Default::default() }.into()]),
+//!     ],
+//!     false,
+//! )?;
+//! assert_eq!(columns.fit(&data, &Ctx::default())?.transform(&x)?.cols, 3);
+//! # Ok::<(), ermine::Error>(())
+//! ```
+//!
+//! Both are estimators like any other, and have a written form: `Pipeline(steps=[SimpleImputer, StandardScaler, Ridge(alpha=2)])`,
 //! `ColumnTransformer(columns=[[0,1],[2]], steps=[[StandardScaler],[OneHotEncoder]])`. What a step learns, it learns from the rows
 //! that the pipeline is fitted on and from nothing else. Rows in memory are transformed once and kept; rows from disk are
 //! transformed anew in every pass. Results of encoders stay sparse where every later step takes sparse rows.
@@ -69,6 +90,23 @@ impl Pipeline {
 
     pub fn steps(&self) -> &[Spec] {
         &self.specs
+    }
+
+    /// Learns every step from what those before it make of the data.
+    pub fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<PipelineModel>> {
+        Ok(self.fit_steps(data, ctx)?.of("Pipeline", AnyEstimator::info(self).missing, data))
+    }
+}
+
+impl From<&Pipeline> for Spec {
+    fn from(pipeline: &Pipeline) -> Spec {
+        Pipeline::spec(&pipeline.specs)
+    }
+}
+
+impl From<&ColumnTransformer> for Spec {
+    fn from(columns: &ColumnTransformer) -> Spec {
+        Spec { name: "ColumnTransformer".into(), params: AnyEstimator::values(columns) }
     }
 }
 
@@ -239,7 +277,7 @@ impl Pipeline {
         model.steps.push(Step { name: last.name().into(), model: fit.model, missing: last.info().missing });
         let mut log = fit.log;
         log.notes.splice(0..0, notes);
-        Ok(Fit { model, log, rows: fit.rows })
+        Ok(Fit { rows: fit.rows, ..Fit::new(model, log) })
     }
 
     /// Rows are not in memory: every step reads through those before it.
@@ -269,7 +307,7 @@ impl Pipeline {
             Ok(outcome)
         }
         let (log, rows) = descend(&self.steps, data, ctx, 0, &mut model)?;
-        Ok(Fit { model, log, rows })
+        Ok(Fit { rows, ..Fit::new(model, log) })
     }
 }
 
@@ -310,8 +348,7 @@ impl AnyEstimator for Pipeline {
     }
 
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
-        let Fit { model, log, rows } = self.fit_steps(data, ctx)?;
-        Ok(Fit { model: Box::new(model), log, rows })
+        Ok(Pipeline::fit(self, data, ctx)?.boxed())
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
@@ -542,41 +579,9 @@ impl ColumnTransformer {
     }
 }
 
-impl AnyEstimator for ColumnTransformer {
-    fn name(&self) -> &'static str {
-        "ColumnTransformer"
-    }
-
-    fn info(&self) -> Info {
-        // Which columns may be missing or are categories is for each group to say.
-        let base = Info::new(
-            "compose",
-            Task::Transformation,
-            "each group of columns through its own steps",
-            Passes::Memory("columns are taken apart"),
-        );
-        let infos: Vec<Info> = self.groups.iter().map(|group| AnyEstimator::info(&group.steps)).collect();
-        Info {
-            missing: true,
-            categories: true,
-            supervised: infos.iter().any(|info| info.supervised),
-            random: infos.iter().any(|info| info.random),
-            ..base
-        }
-    }
-
-    fn cost(&self, shape: &Shape) -> f64 {
-        let of = |cols: usize| Shape { cols, ..shape.clone() };
-        self.groups.iter().map(|group| group.steps.cost(&of(group.columns.len()))).sum::<f64>().max(1e-6)
-    }
-
-    fn values(&self) -> Values {
-        let groups: Vec<_> =
-            self.groups.iter().map(|group| (group.columns.clone(), group.steps.specs.clone())).collect();
-        ColumnTransformer::spec(&groups, self.keep_rest).params
-    }
-
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
+impl ColumnTransformer {
+    /// Learns the steps of every group from its columns.
+    pub fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ColumnModel>> {
         let batch = data.in_memory("ColumnTransformer", "columns are taken apart")?;
         let cols = batch.x.cols();
         let mut parts = Vec::new();
@@ -634,7 +639,47 @@ impl AnyEstimator for ColumnTransformer {
             }
             rows.push(("transform", (&all).into()));
         }
-        Ok(Fit { model: Box::new(model), log: FitLog::default().with_notes(notes), rows })
+        let fit = Fit { rows, ..Fit::new(model, FitLog::default().with_notes(notes)) };
+        Ok(fit.of("ColumnTransformer", true, data))
+    }
+}
+
+impl AnyEstimator for ColumnTransformer {
+    fn name(&self) -> &'static str {
+        "ColumnTransformer"
+    }
+
+    fn info(&self) -> Info {
+        // Which columns may be missing or are categories is for each group to say.
+        let base = Info::new(
+            "compose",
+            Task::Transformation,
+            "each group of columns through its own steps",
+            Passes::Memory("columns are taken apart"),
+        );
+        let infos: Vec<Info> = self.groups.iter().map(|group| AnyEstimator::info(&group.steps)).collect();
+        Info {
+            missing: true,
+            categories: true,
+            supervised: infos.iter().any(|info| info.supervised),
+            random: infos.iter().any(|info| info.random),
+            ..base
+        }
+    }
+
+    fn cost(&self, shape: &Shape) -> f64 {
+        let of = |cols: usize| Shape { cols, ..shape.clone() };
+        self.groups.iter().map(|group| group.steps.cost(&of(group.columns.len()))).sum::<f64>().max(1e-6)
+    }
+
+    fn values(&self) -> Values {
+        let groups: Vec<_> =
+            self.groups.iter().map(|group| (group.columns.clone(), group.steps.specs.clone())).collect();
+        ColumnTransformer::spec(&groups, self.keep_rest).params
+    }
+
+    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {
+        Ok(ColumnTransformer::fit(self, data, ctx)?.boxed())
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {

@@ -5,11 +5,18 @@
 //! them; threads are never more than the context has. Results do not depend on their number.
 //!
 //! ```
-//! use ermine::{Ctx, Data, Spec, X, search, split::Folds};
-//! let x: Vec<f64> = (0..60).map(|i| (i as f64 * 0.7).sin()).collect();
+//! use ermine::{prelude::*, split::Folds};
+//! let x: Vec<[f64; 1]> = (0..60).map(|i| [(i as f64 * 0.7).sin()]).collect();
 //! let y: Vec<f64> = (0..60).map(|i| (i as f64 * 0.7).sin() * 2.0 + 0.1 * (i as f64).cos()).collect();
-//! let data = Data::new(X::dense(&x, 1)?).real(&y)?;
-//! let (ctx, ridge) = (Ctx::new(1), Spec::parse("Ridge(alpha=1)").unwrap());
+//! let data = Data::from_rows(&x)?.real(&y)?;
+//! let ctx = Ctx::new(1);
+//!
+//! // How good is a model on rows that it has not seen?
+//! let steps = Pipeline::new(&[StandardScaler::default().into(), Ridge::default().into()])?;
+//! assert!(cross_val_score(&steps, &data, 5, &ctx)?.iter().all(|&r2| r2 > 0.9));
+//!
+//! // Which parameters are best?
+//! let ridge = Spec::from(Ridge { alpha: 1.0, ..Default::default() });
 //! let folds = Folds::KFold { n_splits: 5, shuffle: true }.split(&data.batch(), None, 1)?;
 //! let candidates = search::grid(&ridge, &search::space(&ridge)?, 5)?;
 //! let found = search::search(&ctx, &candidates, &data, &folds, ermine::metrics::metric("r2")?)?;
@@ -18,22 +25,19 @@
 //! ```
 
 use crate::{
-    AnyModel, Ctx, Data, Error, Matrix, OwnedData, Result, Source, Spec, Target, Value,
+    AnyModel, Ctx, Data, Error, Matrix, OwnedData, Result, Source, Spec, Target, Task, Value,
     core::{
         Batch,
-        ctx::Progress,
+        ctx::{Progress, timed},
         param::{Form, Search},
         rng,
     },
     make,
-    metrics::Metric,
+    metrics::{Metric, default_metric},
     predict,
-    split::Fold,
+    split::{Fold, Folds},
 };
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Instant,
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What happened in one fold.
 #[derive(Clone, Debug)]
@@ -83,17 +87,16 @@ fn run_fold(
     ctx.check()?;
     let estimator = make(spec)?;
     let missing = estimator.info().missing;
-    let start = Instant::now();
-    let fit = estimator.fit(&train.data()?, ctx)?;
-    let fit_seconds = start.elapsed().as_secs_f64();
+    let data = train.data()?;
+    let (fit, fit_seconds) = timed(|| estimator.fit(&data, ctx));
+    let fit = fit?;
     let judge = |part: &OwnedData| -> Result<Vec<f64>> {
         let data = part.data()?;
         let batch = data.batch();
         metrics.iter().map(|metric| score(ctx, &*fit.model, &batch, metric, missing)).collect()
     };
-    let start = Instant::now();
-    let test = judge(test)?;
-    let score_seconds = start.elapsed().as_secs_f64();
+    let (test, score_seconds) = timed(|| judge(test));
+    let test = test?;
     let train = if train_scores { Some(judge(train)?) } else { None };
     Ok(FoldResult { test, train, fit_seconds, score_seconds, converged: !fit.log.unfinished() })
 }
@@ -144,6 +147,17 @@ pub fn cross_validate(
     let candidates = std::slice::from_ref(spec);
     let results = evaluate(ctx, candidates, data, folds, metrics, train_scores, &seed_of_fold(ctx))?;
     results.into_iter().flatten().collect()
+}
+
+/// Scores of a model, a pipeline or anything else that a spec describes, on the usual folds: R² of numbers, the share of right
+/// classes. The seed of the context makes the folds.
+pub fn cross_val_score(model: impl Into<Spec>, data: &Data, n_splits: usize, ctx: &Ctx) -> Result<Vec<f64>> {
+    let batch = data.batch();
+    let task = if matches!(batch.y, Target::Class { .. }) { Task::Classification } else { Task::Regression };
+    let metric = default_metric(task).expect("both tasks have one");
+    let folds = Folds::usual(&batch.y, n_splits).split(&batch, None, ctx.seed)?;
+    let results = cross_validate(ctx, &model.into(), data, &folds, &[metric], false)?;
+    Ok(results.into_iter().map(|fold| fold.test[0]).collect())
 }
 
 /// The same seed for a fold whatever the candidate: differences are those of the parameters.

@@ -1,23 +1,25 @@
-//! Which rows are learned from and which are held out. [`crate::OwnedData::of_rows`] makes data of them.
+//! Which rows are learned from and which are held out. [`Data::take`] makes data of them.
 //!
 //! Where rows go is a function of the seed and of the number of the row (or the name of its group), never of threads, so it is
 //! the same in every door. Every split keeps the order of rows. A fold is a pair of row numbers, `train` and `test`.
 //!
 //! ```
-//! use ermine::{Data, OwnedData, X, split::Folds};
-//! let x: Vec<f64> = (0..20).map(f64::from).collect();
-//! let y: Vec<u32> = (0..20).map(|i| (i % 2) as u32).collect();
-//! let data = Data::new(X::dense(&x, 1)?).classes(&y, 2)?;
-//! let folds = Folds::Stratified { n_splits: 5, shuffle: true }.split(&data.batch(), None, 7)?;
-//! for fold in &folds {
-//!     let test = OwnedData::of_rows(&data.batch(), &fold.test)?;
-//!     assert_eq!(test.data()?.batch().y.codes().iter().filter(|&&code| code == 1).count(), 2);
+//! use ermine::{prelude::*, split::Folds};
+//! let x: Vec<[f64; 1]> = (0..20).map(|i| [f64::from(i)]).collect();
+//! let y: Vec<bool> = (0..20).map(|i| i % 2 == 1).collect();
+//! let data = Data::from_rows(&x)?.labels(&y)?;
+//! let (train, test) = train_test(&data, 0.25, 7)?;
+//! assert_eq!((train.batch().rows(), test.batch().rows()), (15, 5));
+//! let folds = Folds::Stratified { n_splits: 5, shuffle: true };
+//! for fold in folds.split(&data.batch(), None, 7)? {
+//!     let test = data.take(&fold.test)?;
+//!     assert_eq!(test.batch().y.codes().iter().filter(|&&code| code == 1).count(), 2);
 //! }
 //! # Ok::<(), ermine::Error>(())
 //! ```
 
 use crate::{
-    Error, Result, Target,
+    Data, Error, Result, Target,
     core::{Batch, rng},
 };
 use std::{
@@ -187,6 +189,13 @@ pub fn train_test_split(batch: &Batch, test_size: f64, groups: Option<&[u64]>, s
     Ok(Fold::holding_out(rows, |i| held[i]))
 }
 
+/// Data to learn from and data to judge on: about `test_size` of the rows (a share below 1, or a count) are held out, each class with
+/// its share.
+pub fn train_test(data: &Data, test_size: f64, seed: u64) -> Result<(Data<'static>, Data<'static>)> {
+    let fold = train_test_split(&data.batch(), test_size, None, seed)?;
+    Ok((data.take(&fold.train)?, data.take(&fold.test)?))
+}
+
 /// Rows in an order that depends on the seed and their numbers alone: sorted by their hash.
 fn shuffled(rows: usize, seed: u64, use_of: u64) -> Vec<usize> {
     let seed = rng::key(seed, "split", use_of);
@@ -324,7 +333,7 @@ fn time_series(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ctx, Data, X};
+    use crate::{Ctx, X};
 
     const ROWS: usize = 103;
 

@@ -399,7 +399,8 @@ fn sparse_rows_give_the_dense_model() {
             }
             let fit = |data: &dyn Source| (entry.make)(&values).unwrap().fit(data, &ctx()).unwrap();
             let (dense, sparse) = (fit(&problem.dense()), fit(&problem.sparse()));
-            let (x, csr) = (problem.dense().batch().x, problem.sparse().batch().x);
+            let (rows, sparse_rows) = (problem.dense(), problem.sparse());
+            let (x, csr) = (rows.batch().x, sparse_rows.batch().x);
             let expected = all_outputs(entry, &*dense.model, &x);
             let what = format!("fitted on sparse rows ({}; {})", dense.log, sparse.log);
             assert_close(entry, &expected, &all_outputs(entry, &*sparse.model, &x), 1e-6, &what);
@@ -418,7 +419,8 @@ fn weight_two_is_the_row_twice() {
             problem.weights = Some((0..problem.rows()).map(|i| weight(i) as f64).collect());
             let weighted = fit(entry, &problem.dense(), &ctx()).unwrap();
             let repeated = fit(entry, &repeated.dense(), &ctx()).unwrap();
-            let x = problem.dense().batch().x;
+            let data = problem.dense();
+            let x = data.batch().x;
             let (a, b) = (all_outputs(entry, &*weighted.model, &x), all_outputs(entry, &*repeated.model, &x));
             assert_close(entry, &a, &b, 1e-5, "weights against repetition");
         }
@@ -470,7 +472,8 @@ fn saved_and_loaded_is_the_same_and_damage_is_refused() {
         let bytes = fit.model.to_bytes();
         let loaded = (entry.load)(&bytes).unwrap();
         assert!(loaded.to_bytes() == bytes, "{}", entry.name);
-        let x = problem.dense().batch().x;
+        let data = problem.dense();
+        let x = data.batch().x;
         assert!(all_outputs(entry, &*fit.model, &x) == all_outputs(entry, &*loaded, &x), "{}", entry.name);
         for length in (0..bytes.len()).step_by(bytes.len() / 50 + 1) {
             assert!((entry.load)(&bytes[..length]).is_err(), "{}: {length} of {} bytes", entry.name, bytes.len());

@@ -62,13 +62,13 @@ impl Estimator for CategoricalNB {
         1e-9 * (1e5 + n * p * (10.0 + 0.5 * classes))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CategoricalModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CategoricalModel>> {
         let shape = data.shape();
         let classes = class_count("CategoricalNB", &shape)?;
         self.finish(reduce(ctx, data, &CountLevels { classes, cols: shape.cols })?)
     }
 
-    fn resume(&self, model: &CategoricalModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CategoricalModel>> {
+    fn learn_more(&self, model: &CategoricalModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CategoricalModel>> {
         let shape = data.shape();
         let classes = model.counts.class.len();
         same_classes("CategoricalNB", classes, &shape)?;

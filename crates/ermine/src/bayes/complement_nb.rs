@@ -53,11 +53,11 @@ impl Estimator for ComplementNB {
         1e-9 * (1e5 + 10.0 * n + n * p * (1.5 + 0.2 * classes) + 30.0 * p * classes)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
         self.finish(self.count(data, ctx)?)
     }
 
-    fn resume(&self, model: &CountModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
+    fn learn_more(&self, model: &CountModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountModel>> {
         same_classes("ComplementNB", model.counts.class.len(), &data.shape())?;
         let mut counts = model.counts.clone();
         counts.merge(&self.count(data, ctx)?);

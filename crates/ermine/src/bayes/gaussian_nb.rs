@@ -45,13 +45,13 @@ impl Estimator for GaussianNB {
         1e-9 * (8e4 + 10.0 * n + n * p * (1.5 + 0.3 * classes))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianNBModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianNBModel>> {
         let shape = data.shape();
         let classes = class_count("GaussianNB", &shape)?;
         self.finish(reduce(ctx, data, &ClassMoments { classes, cols: shape.cols })?)
     }
 
-    fn resume(&self, model: &GaussianNBModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianNBModel>> {
+    fn learn_more(&self, model: &GaussianNBModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianNBModel>> {
         let shape = data.shape();
         same_classes("GaussianNB", model.moments.len(), &shape)?;
         let sum = ClassMoments { classes: model.moments.len(), cols: shape.cols };

@@ -67,7 +67,7 @@ impl Estimator for LinearDiscriminantAnalysis {
         1e-9 * (6e4 + 20.0 * n + n * p * (2.0 + 0.1 * p + 0.3 * classes) + 0.5 * p.powi(3))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearDiscriminantModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearDiscriminantModel>> {
         let (shape, name) = (data.shape(), "LinearDiscriminantAnalysis");
         let (classes, cols) = (class_count(name, &shape)?, shape.cols);
         let within = if self.shrinkage == Shrinkage::None {

@@ -1,4 +1,15 @@
 //! Models of how each class makes its rows, turned round by Bayes' rule: `p(class | x) ~ p(class) p(x | class)`.
+//!
+//! ```
+//! use ermine::prelude::*;
+//!
+//! let petals = [[1.4, 0.2], [1.3, 0.3], [4.7, 1.4], [4.5, 1.6], [6.0, 2.5], [5.9, 2.1]];
+//! let species = ["setosa", "setosa", "versicolor", "versicolor", "virginica", "virginica"];
+//! let data = Data::from_rows(&petals)?.labels(&species)?;
+//! let fit = GaussianNB::default().fit(&data, &Ctx::default())?;
+//! assert_eq!(fit.predict_labels(&[[1.5, 0.2], [5.8, 2.2]])?, ["setosa", "virginica"]);
+//! # Ok::<(), ermine::Error>(())
+//! ```
 
 mod bernoulli_nb;
 mod categorical_nb;

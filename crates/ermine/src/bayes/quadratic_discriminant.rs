@@ -49,7 +49,7 @@ impl Estimator for QuadraticDiscriminantAnalysis {
         1e-9 * (6e4 + 40.0 * n + n * p * (2.0 + (0.1 + 0.05 * classes) * p) + 0.3 * classes * p.powi(3))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<QuadraticDiscriminantModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<QuadraticDiscriminantModel>> {
         let (shape, name) = (data.shape(), "QuadraticDiscriminantAnalysis");
         let (classes, cols) = (class_count(name, &shape)?, shape.cols);
         let grams = reduce(ctx, data, &ClassGrams { classes, cols })?;

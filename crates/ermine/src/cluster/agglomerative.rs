@@ -67,7 +67,7 @@ impl Estimator for AgglomerativeClustering {
         1e-9 * (2e5 + n * n * (20.0 + 0.1 * p))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AgglomerativeModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AgglomerativeModel>> {
         let name = "AgglomerativeClustering";
         let batch = data.in_memory(name, REASON)?;
         batch.x.check_finite(batch.first)?;

@@ -94,7 +94,7 @@ impl Estimator for BayesianGaussianMixture {
         1e-9 * cost(shape, self.n_components, self.covariance_type, self.max_iter, self.n_init)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BayesianGaussianMixtureModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BayesianGaussianMixtureModel>> {
         check_components("BayesianGaussianMixture", self.n_components, data.shape().rows)?;
         let plain = GaussianMixture {
             n_components: self.n_components,

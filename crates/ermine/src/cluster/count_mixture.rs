@@ -71,7 +71,7 @@ impl Estimator for CountMixture {
         1e-9 * (4e5 + passes * n * self.n_components as f64 * (10.0 + p))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountMixtureModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<CountMixtureModel>> {
         super::gaussian_mixture::check_components("CountMixture", self.n_components, data.shape().rows)?;
         let limits = Limits { what: "mixture", max_iter: self.max_iter, tol: self.tol };
         let mut best: Option<Outcome<CountMixtureModel>> = None;

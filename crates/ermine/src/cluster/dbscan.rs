@@ -52,7 +52,7 @@ impl Estimator for DBSCAN {
         1e-9 * neighbours::cost_within(shape, 1.25)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DBSCANModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DBSCANModel>> {
         let batch = data.in_memory("DBSCAN", REASON)?;
         batch.x.check_finite(batch.first)?;
         let (n, x) = (batch.rows(), batch.x);

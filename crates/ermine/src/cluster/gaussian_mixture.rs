@@ -94,7 +94,7 @@ impl Estimator for GaussianMixture {
         1e-9 * cost(shape, self.n_components, self.covariance_type, self.max_iter, self.n_init)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianMixtureModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GaussianMixtureModel>> {
         let shape = data.shape();
         check_components("GaussianMixture", self.n_components, shape.rows)?;
         let problem = Problem::new(self, data, ctx)?;

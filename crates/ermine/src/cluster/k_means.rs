@@ -90,7 +90,7 @@ impl Estimator for KMeans {
         1e-9 * (2e5 + starts * n * k * (p + passes * (3.3 + 0.5 * p)))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {
         let shape = data.shape();
         let k = self.n_clusters;
         if k > shape.rows {

@@ -60,7 +60,7 @@ impl Estimator for MiniBatchKMeans {
         1e-9 * (2e6 + n * k * (130.0 + 3.0 * p) + 0.1 * steps * batch * p * k)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KMeansModel>> {
         let shape = data.shape();
         let (k, n) = (self.n_clusters, shape.rows);
         if k > n {

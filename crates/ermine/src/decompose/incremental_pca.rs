@@ -42,11 +42,16 @@ impl Estimator for IncrementalPCA {
         )
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<IncrementalPCAModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<IncrementalPCAModel>> {
         self.finish(reduce(ctx, data, &CrossProducts { cols: data.shape().cols, targets: 0 })?)
     }
 
-    fn resume(&self, model: &IncrementalPCAModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<IncrementalPCAModel>> {
+    fn learn_more(
+        &self,
+        model: &IncrementalPCAModel,
+        data: &dyn Source,
+        ctx: &Ctx,
+    ) -> Result<Fit<IncrementalPCAModel>> {
         let mut gram = model.gram.clone();
         gram.merge(reduce(ctx, data, &CrossProducts { cols: data.shape().cols, targets: 0 })?);
         self.finish(gram)

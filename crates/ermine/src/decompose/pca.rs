@@ -47,7 +47,7 @@ impl Estimator for PCA {
         )
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<PCAModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<PCAModel>> {
         let shape = data.shape();
         let most = shape.rows.min(shape.cols);
         let refused = |allowed: String| Error::Parameter {

@@ -26,7 +26,7 @@ impl Estimator for TruncatedSVD {
         ..Info::new("decomposition", Task::Transformation, "min_V sum_i ||x_i - V V' x_i||^2,  V'V = I", Passes::Many)
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<TruncatedSVDModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<TruncatedSVDModel>> {
         let shape = data.shape();
         let k = self.n_components;
         if k > shape.cols {

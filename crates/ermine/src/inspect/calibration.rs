@@ -190,7 +190,7 @@ impl CalibratedClassifier {
         let estimator = make(&self.spec)?;
         let folds = Folds::Stratified { n_splits: self.n_splits, shuffle: true }.split(&batch, None, ctx.seed)?;
         let held_out = cross_val_predict(ctx, &self.spec, data, &folds, scores_metric())?;
-        let Fit { model: base, log, rows } = estimator.fit(data, ctx)?;
+        let Fit { model: base, log, rows, .. } = estimator.fit(data, ctx)?;
         let output = if base.outputs().iter().any(|known| known.0 == Output::Decision) {
             Output::Decision
         } else {
@@ -210,7 +210,8 @@ impl CalibratedClassifier {
             (0..classes).map(|c| fit_one(c, c)).collect::<Result<_>>()?
         };
         let model = CalibratedModel { base, name: self.spec.name.clone(), calibrators, output, classes };
-        Ok(Fit { model, log, rows })
+        let fit = Fit { rows, ..Fit::new(model, log) };
+        Ok(fit.of("CalibratedClassifier", estimator.info().missing, data))
     }
 }
 
@@ -253,8 +254,9 @@ impl AnyEstimator for CalibratedClassifier {
             Some(weights) => owned.weights(weights)?,
             None => owned,
         };
-        let Fit { model, log, rows } = CalibratedClassifier::fit(self, &owned, ctx)?;
-        Ok(Fit { model: Box::new(model), log, rows })
+        let fit = CalibratedClassifier::fit(self, &owned, ctx)?;
+        let missing = fit.about.missing;
+        Ok(fit.of("CalibratedClassifier", missing, data).boxed())
     }
 
     fn resume(&self, _: &dyn AnyModel, _: &dyn Source, _: &Ctx) -> Result<Fit<Box<dyn AnyModel>>> {

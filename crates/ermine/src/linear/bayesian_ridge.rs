@@ -76,7 +76,7 @@ impl Estimator for BayesianRidge {
         1e-9 * (least_squares::cost(shape) + 0.6 * p.powi(3) + n * p)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BayesianRidgeModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BayesianRidgeModel>> {
         let p = data.shape().cols;
         let gram = reduce(ctx, data, &CrossProducts { cols: p, targets: 1 })?;
         let n = gram.weight;

@@ -70,7 +70,7 @@ impl Estimator for ElasticNet {
         1e-9 * net::cost(shape, 1.0)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         self.net().fit(self.alpha, data, ctx)
     }
 }

@@ -57,7 +57,7 @@ impl Estimator for ElasticNetCV {
         1e-9 * net::cost(shape, paths * self.alphas.count() as f64)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
         let net = Net {
             name: "ElasticNetCV",
             l1_ratio: 1.0,

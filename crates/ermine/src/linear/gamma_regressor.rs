@@ -48,7 +48,7 @@ impl Estimator for GammaRegressor {
         1e-9 * newton::cost(shape, self.max_iter.min(5))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
         let glm = Glm {
             name: "GammaRegressor",
             family: Family::Gamma,

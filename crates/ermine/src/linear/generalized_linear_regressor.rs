@@ -97,7 +97,7 @@ impl Estimator for GeneralizedLinearRegressor {
         1e-9 * newton::cost(shape, self.max_iter.min(if quadratic { 2 } else { 5 }))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
         let refuse = |name: &str, value: String, allowed: &str| Error::Parameter {
             model: "GeneralizedLinearRegressor".into(),
             name: name.into(),

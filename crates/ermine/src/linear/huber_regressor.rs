@@ -69,7 +69,7 @@ impl Estimator for HuberRegressor {
         1e-9 * 7.0f64.min(self.max_iter as f64) * least_squares::cost(shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<HuberModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<HuberModel>> {
         let shape = data.shape();
         let p = shape.cols;
         let gram = reduce(ctx, data, &RowProducts { cols: p, targets: 1, rows: 0..shape.rows })?;
@@ -101,7 +101,7 @@ impl Estimator for HuberRegressor {
         sweep(ctx, data, &Outliers { model: &model, limit: problem.epsilon * model.scale }, &mut outliers)?;
         let outliers =
             Array { shape: vec![outliers.len()], values: Numbers::Int(outliers.into_iter().map(i64::from).collect()) };
-        Ok(Fit { model, log, rows: vec![("outliers_", outliers)] })
+        Ok(Fit { rows: vec![("outliers_", outliers)], ..Fit::new(model, log) })
     }
 }
 

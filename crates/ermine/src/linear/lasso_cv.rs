@@ -54,7 +54,7 @@ impl Estimator for LassoCV {
         1e-9 * net::cost(shape, (self.cv + 1) as f64 * self.alphas.count() as f64)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ChosenModel>> {
         let net = Net {
             name: "LassoCV",
             l1_ratio: 1.0,

@@ -31,7 +31,7 @@ impl Estimator for LinearRegression {
         1e-9 * least_squares::cost(shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         let fit = if self.positive { non_negative::fit } else { least_squares::fit };
         fit(data, ctx, 0.0, self.fit_intercept)
     }

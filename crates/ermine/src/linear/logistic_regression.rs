@@ -68,7 +68,7 @@ impl Estimator for LogisticRegression {
         1e-9 * (1.2e5 + 60.0f64.min(self.max_iter as f64) * n * classes * (10.0 + p))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticModel>> {
         Prepared::new(data, ctx)?.fit(self, None)
     }
 }

@@ -76,7 +76,7 @@ impl Estimator for LogisticRegressionCV {
         fits * Estimator::cost(&one, shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticCvModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticCvModel>> {
         let tried = self.Cs.count();
         memory::check(
             "LogisticRegressionCV",
@@ -140,8 +140,8 @@ impl Estimator for LogisticRegressionCV {
         // Of equals the first: the strongest penalty.
         let best = (0..scores.rows).fold(0, |best, i| if mean(i) > mean(best) { i } else { best });
         let (c, l1_ratio) = (cs[best % cs.len()], self.l1_ratios[best / cs.len()]);
-        let Fit { model: logistic, log, rows } = params(c, l1_ratio).fit(data, ctx)?;
-        Ok(Fit { model: LogisticCvModel { logistic, c, l1_ratio, cs, scores }, log, rows })
+        let fit = params(c, l1_ratio).fit(data, ctx)?;
+        Ok(fit.map(|logistic| LogisticCvModel { logistic, c, l1_ratio, cs, scores }))
     }
 }
 

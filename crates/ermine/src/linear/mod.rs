@@ -1,4 +1,22 @@
 //! Models whose prediction is a linear function of the row, or a known function of one.
+//!
+//! ```
+//! use ermine::prelude::*;
+//!
+//! // What a house costs by its rooms and its distance from the centre.
+//! let houses = [[3.0, 5.0], [4.0, 2.0], [2.0, 8.0], [5.0, 1.0], [3.0, 3.0]];
+//! let data = Data::from_rows(&houses)?.real(&[310.0, 442.0, 178.0, 531.0, 352.0])?;
+//! let fit = Ridge { alpha: 0.1, ..Default::default() }.fit(&data, &Ctx::default())?;
+//! assert!(fit.score(&data)? > 0.99);
+//! println!("{:?} + {:?}; {}", fit.model.coef.values, fit.model.intercept, fit.log);
+//!
+//! // Whether it is sold within a month.
+//! let data = Data::from_rows(&houses)?.labels(&[false, true, false, true, true])?;
+//! let fit = LogisticRegression::default().fit(&data, &Ctx::default())?;
+//! assert_eq!(fit.predict_labels(&[[4.0, 1.0], [2.0, 9.0]])?, [true, false]);
+//! assert!(fit.predict_proba(&[[4.0, 1.0]])?[(0, 1)] > 0.9);
+//! # Ok::<(), ermine::Error>(())
+//! ```
 
 mod bayesian_ridge;
 mod elastic_net;
@@ -24,6 +42,7 @@ mod sgd_classifier;
 mod sgd_regressor;
 mod tweedie_regressor;
 
+pub use crate::engine::sgd::{LearningRate, SgdPenalty};
 pub use bayesian_ridge::{BayesianRidge, BayesianRidgeModel};
 pub use elastic_net::ElasticNet;
 pub use elastic_net_cv::ElasticNetCV;

@@ -473,8 +473,8 @@ pub fn choose(
     let Some((_, alpha, l1_ratio, alphas, mse_path)) = best else {
         return Err(Error::Data(format!("{}: there are no alphas to choose from", net.name)));
     };
-    let Fit { model: linear, log, rows } = Net { l1_ratio, ..*net }.fit(alpha, data, ctx)?;
-    Ok(Fit { model: ChosenModel { linear, alpha, l1_ratio, alphas, mse_path }, log, rows })
+    let fit = Net { l1_ratio, ..*net }.fit(alpha, data, ctx)?;
+    Ok(fit.map(|linear| ChosenModel { linear, alpha, l1_ratio, alphas, mse_path }))
 }
 
 /// Nanoseconds of paths with this many strengths in all: products once, then sweeps over the columns that are not zero.

@@ -98,11 +98,11 @@ impl Estimator for Perceptron {
         1e-9 * cost(shape, 15, self.max_iter)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "Perceptron", None, self.max_iter, data, ctx)
     }
 
-    fn resume(&self, model: &SgdModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
+    fn learn_more(&self, model: &SgdModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "Perceptron", Some(model), 1, data, ctx)
     }
 }

@@ -42,7 +42,7 @@ impl Estimator for Ridge {
         1e-9 * least_squares::cost(shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         let fit = if self.positive { non_negative::fit } else { least_squares::fit };
         fit(data, ctx, self.alpha, self.fit_intercept)
     }

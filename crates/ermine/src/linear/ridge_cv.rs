@@ -78,7 +78,7 @@ impl Estimator for RidgeCV {
         1e-9 * (least_squares::cost(shape) + choose)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RidgeCvModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RidgeCvModel>> {
         let shape = data.shape();
         let TargetKind::Real(targets) = shape.target else {
             return Err(Error::Data("RidgeCV needs a target of numbers".into()));
@@ -102,12 +102,12 @@ impl Estimator for RidgeCV {
         };
         let best = (0..errors.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0);
         let alpha = self.alphas[best];
-        let Fit { model: linear, log, rows } = match (wide, gram) {
+        let fit = match (wide, gram) {
             (Some(rows), _) => least_squares::fit_rows(rows, ctx, alpha, self.fit_intercept)?,
             (None, Some(gram)) => least_squares::fit_gram(data, ctx, &gram, alpha, self.fit_intercept)?,
             (None, None) => least_squares::fit(data, ctx, alpha, self.fit_intercept)?,
         };
-        Ok(Fit { model: RidgeCvModel { linear, alpha, best_score: -errors[best], errors }, log, rows })
+        Ok(fit.map(|linear| RidgeCvModel { linear, alpha, best_score: -errors[best], errors }))
     }
 }
 

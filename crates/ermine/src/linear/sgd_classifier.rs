@@ -134,11 +134,11 @@ impl Estimator for SGDClassifier {
         passes(self.batch_size)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "SGDClassifier", None, self.max_iter, data, ctx)
     }
 
-    fn resume(&self, model: &SgdModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
+    fn learn_more(&self, model: &SgdModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "SGDClassifier", Some(model), 1, data, ctx)
     }
 }

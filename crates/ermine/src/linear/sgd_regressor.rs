@@ -133,11 +133,11 @@ impl Estimator for SGDRegressor {
         passes(self.batch_size)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "SGDRegressor", None, self.max_iter, data, ctx)
     }
 
-    fn resume(&self, model: &SgdModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
+    fn learn_more(&self, model: &SgdModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SgdModel>> {
         descend(&self.sgd(), "SGDRegressor", Some(model), 1, data, ctx)
     }
 }

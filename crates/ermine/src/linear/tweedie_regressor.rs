@@ -59,7 +59,7 @@ impl Estimator for TweedieRegressor {
         1e-9 * newton::cost(shape, self.max_iter.min(if self.power == 0.0 { 2 } else { 5 }))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<GlmModel>> {
         if self.power > 0.0 && self.power < 1.0 {
             return Err(Error::Parameter {
                 model: "TweedieRegressor".into(),

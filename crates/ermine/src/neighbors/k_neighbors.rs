@@ -88,7 +88,7 @@ impl Estimator for KNeighborsClassifier {
         1e-9 * neighbours::cost(shape, 0.25)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
         let settings =
             Settings { metric: &self.metric, p: self.p, reach, weighting: self.weights, most_frequent: false };
@@ -104,7 +104,7 @@ impl Estimator for KNeighborsRegressor {
         1e-9 * neighbours::cost(shape, 0.25)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
         let settings =
             Settings { metric: &self.metric, p: self.p, reach, weighting: self.weights, most_frequent: false };
@@ -120,7 +120,7 @@ impl Estimator for NearestNeighbors {
         1e-9 * neighbours::cost(shape, 0.25)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Count(self.n_neighbors);
         let settings =
             Settings { metric: &self.metric, p: self.p, reach, weighting: Weighting::Uniform, most_frequent: false };

@@ -82,7 +82,7 @@ impl Estimator for RadiusNeighborsClassifier {
         1e-9 * neighbours::cost_within(shape, 0.25)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let most_frequent = self.outlier_label == OutlierLabel::MostFrequent;
         let reach = Reach::Radius(self.radius);
         let settings = Settings { metric: &self.metric, p: self.p, reach, weighting: self.weights, most_frequent };
@@ -105,7 +105,7 @@ impl Estimator for RadiusNeighborsRegressor {
         1e-9 * neighbours::cost_within(shape, 0.25)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeighborsModel>> {
         let reach = Reach::Radius(self.radius);
         let settings =
             Settings { metric: &self.metric, p: self.p, reach, weighting: self.weights, most_frequent: false };

@@ -82,11 +82,11 @@ impl Estimator for MLPRegressor {
         1e-9 * self.settings().cost(shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeuralModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeuralModel>> {
         self.train(None, data, ctx)
     }
 
-    fn resume(&self, model: &NeuralModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeuralModel>> {
+    fn learn_more(&self, model: &NeuralModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<NeuralModel>> {
         self.train(Some(model), data, ctx)
     }
 }

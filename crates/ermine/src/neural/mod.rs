@@ -1,4 +1,21 @@
 //! Networks of layers, trained by backpropagation. See [`network`] for the derivation and [`train`] for how steps are the same anywhere.
+//!
+//! ```
+//! use ermine::prelude::*;
+//!
+//! let x: Vec<[f64; 1]> = (0..60).map(|i| [f64::from(i) / 10.0 - 3.0]).collect();
+//! let y: Vec<f64> = x.iter().map(|row| row[0].sin()).collect();
+//! let data = Data::from_rows(&x)?.real(&y)?;
+//! let network = MLPRegressor {
+//!     hidden_layer_sizes: vec![16],
+//!     activation: neural::Activation::Tanh,
+//!     solver: neural::Solver::Lbfgs,
+//!     max_iter: 500,
+//!     ..Default::default()
+//! };
+//! assert!(network.fit(&data, &Ctx::new(1))?.score(&data)? > 0.95);
+//! # Ok::<(), ermine::Error>(())
+//! ```
 
 mod merge;
 mod minibatches;
@@ -12,6 +29,9 @@ pub mod train;
 pub use mlp_classifier::MLPClassifier;
 pub use mlp_regressor::{MLPRegressor, RegressionLoss};
 pub use model::NeuralModel;
+pub use network::{Activation, Init};
+pub use optimiser::{Schedule, Solver};
+pub use train::BatchSize;
 
 /// The parameters that both networks have, declared once; those of one alone stand in the braces.
 macro_rules! network_params {

@@ -126,7 +126,7 @@ impl Estimator for KBinsDiscretizer {
         self.strategy.passes()
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BinsModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BinsModel>> {
         let mut log = FitLog::exact(Certificate::None);
         let mut edges = cuts(data, ctx, "KBinsDiscretizer", self.strategy, self.n_bins.saturating_add(1))?;
         for (j, edges) in edges.iter_mut().enumerate() {
@@ -254,7 +254,7 @@ impl Estimator for SplineTransformer {
         self.knots.passes()
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SplineModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SplineModel>> {
         if self.degree > 64 {
             let allowed = "at most 64".into();
             let name = "degree".into();

@@ -63,7 +63,7 @@ impl Estimator for Normalizer {
     type Model = RowModel;
     const INFO: Info = Info::new("preprocessing", Task::Transformation, "z = x / ||x||", Passes::One);
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RowModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RowModel>> {
         let what = match self.norm {
             RowNorm::L1 => RowFunction::L1,
             RowNorm::L2 => RowFunction::L2,
@@ -77,7 +77,7 @@ impl Estimator for Binarizer {
     type Model = RowModel;
     const INFO: Info = Info::new("preprocessing", Task::Transformation, "z_j = 1[x_j > threshold]", Passes::One);
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RowModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RowModel>> {
         fit(RowFunction::Above(self.threshold), data, ctx)
     }
 }
@@ -86,7 +86,7 @@ impl Estimator for LogTransformer {
     type Model = RowModel;
     const INFO: Info = Info::new("preprocessing", Task::Transformation, "z = sign(x) ln(1 + |x|)", Passes::One);
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RowModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<RowModel>> {
         fit(if self.signed { RowFunction::SignedLog } else { RowFunction::Log }, data, ctx)
     }
 }

@@ -73,7 +73,7 @@ impl Estimator for KNNImputer {
         )
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KNNImputerModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KNNImputerModel>> {
         let batch = data.in_memory("KNNImputer", REASON)?;
         ctx.check()?;
         let rows = batch.x.to_matrix();

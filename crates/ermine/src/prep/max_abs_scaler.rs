@@ -22,7 +22,7 @@ impl Estimator for MaxAbsScaler {
 
     const INFO: Info = Info::new("preprocessing", Task::Transformation, "z = x / max |x|", Passes::One);
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AffineModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AffineModel>> {
         let cols = data.shape().cols;
         let (low, high) = extremes(reduce(ctx, data, &Extremes { cols })?);
         let largest: Vec<f64> = low.iter().zip(&high).map(|(low, high)| low.abs().max(high.abs())).collect();

@@ -25,7 +25,7 @@ impl Estimator for MinMaxScaler {
     const INFO: Info =
         Info::new("preprocessing", Task::Transformation, "z = (x - min(x)) / (max(x) - min(x))", Passes::One);
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AffineModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AffineModel>> {
         let (to_low, to_high) = match self.feature_range[..] {
             [low, high] if low < high => (low, high),
             _ => {

@@ -1,4 +1,18 @@
 //! Transformers: new features from old ones, learned from the rows they are fitted on. Categories come as codes.
+//!
+//! ```
+//! use ermine::prelude::*;
+//!
+//! // A number that may be missing, and the code of a colour.
+//! let x = [[1.0, 0.0], [f64::NAN, 2.0], [3.0, 1.0]];
+//! let data = Data::from_rows(&x)?;
+//! let filled = SimpleImputer::default().fit(&data, &Ctx::default())?.transform(&x)?;
+//! assert_eq!(filled[(1, 0)], 2.0);
+//! let colours = [[0.0], [2.0], [1.0]];
+//! let hot = OneHotEncoder::default().fit(&Data::from_rows(&colours)?, &Ctx::default())?.transform(&colours)?;
+//! assert_eq!((hot.cols, hot.row(1)), (3, &[0.0, 0.0, 1.0][..]));
+//! # Ok::<(), ermine::Error>(())
+//! ```
 
 mod affine;
 mod bins;

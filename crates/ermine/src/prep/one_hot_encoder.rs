@@ -81,7 +81,7 @@ impl Estimator for OneHotEncoder {
         ..Info::new("preprocessing", Task::Transformation, "z_jc = 1[x_j = c]", Passes::One)
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<OneHotModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<OneHotModel>> {
         let mut model = OneHotModel {
             categories: vec![],
             places: vec![],

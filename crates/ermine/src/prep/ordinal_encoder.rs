@@ -45,7 +45,7 @@ impl Estimator for OrdinalEncoder {
         ..Info::new("preprocessing", Task::Transformation, "z_j = |{c : c < x_j}|", Passes::One)
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<OrdinalModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<OrdinalModel>> {
         let levels = levels::levels(data, ctx)?;
         let numbers = |levels: &Vec<(f64, f64)>| levels.iter().map(|l| l.0).filter(|l| !l.is_nan()).collect();
         let unknown = (self.handle_unknown == OrdinalUnknown::Encoded).then_some(self.unknown_value);

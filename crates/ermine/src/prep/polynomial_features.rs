@@ -33,7 +33,7 @@ impl Estimator for PolynomialFeatures {
     const INFO: Info =
         Info::new("preprocessing", Task::Transformation, "z = prod_j x_j^a_j, sum_j a_j <= degree", Passes::One);
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<PolynomialModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<PolynomialModel>> {
         let cols = data.shape().cols;
         reduce(ctx, data, &ColumnMoments { cols })?;
         // Products of at most `degree` of the columns, and the factors of all of them.

@@ -84,7 +84,7 @@ impl Estimator for PowerTransformer {
         Passes::Memory("every step of the search looks at whole columns"),
     );
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<PowerModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<PowerModel>> {
         let batch = data.in_memory("PowerTransformer", "every step of the search looks at whole columns")?;
         batch.x.check_finite(0)?;
         let family = self.method;

@@ -33,7 +33,7 @@ impl Estimator for RobustScaler {
         )
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AffineModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AffineModel>> {
         let (low, high) = match self.quantile_range[..] {
             [low, high] if 0.0 <= low && low < high && high <= 100.0 => (low / 100.0, high / 100.0),
             _ => {

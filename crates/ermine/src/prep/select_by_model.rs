@@ -103,7 +103,7 @@ impl Estimator for SelectFromModel {
     type Model = SelectionModel;
     const INFO: Info = info("keep j with importance_j(model fitted on x, y) >= threshold");
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SelectionModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SelectionModel>> {
         let batch = data.in_memory(Self::NAME, REASON)?;
         batch.x.check_finite(batch.first)?;
         let cols = batch.x.cols();
@@ -134,7 +134,7 @@ impl Estimator for RFE {
     type Model = SelectionModel;
     const INFO: Info = info("while |J| > k: J without its least important columns by a model fitted on x_J, y");
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SelectionModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SelectionModel>> {
         let batch = data.in_memory(Self::NAME, REASON)?;
         batch.x.check_finite(batch.first)?;
         let cols = batch.x.cols();

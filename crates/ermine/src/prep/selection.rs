@@ -77,7 +77,7 @@ impl Estimator for VarianceThreshold {
     const INFO: Info =
         Info::new("feature_selection", Task::Transformation, "keep j with Var(x_j) > threshold", Passes::One);
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SelectionModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SelectionModel>> {
         let cols = data.shape().cols;
         let moments = reduce(ctx, data, &ColumnMoments { cols })?;
         let scores: Vec<f64> = (0..cols).map(|j| moments.variance(j)).collect();
@@ -170,7 +170,7 @@ impl Estimator for SelectKBest {
         ..Info::new("feature_selection", Task::Transformation, "keep the k largest F(x_j, y)", Passes::One)
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SelectionModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SelectionModel>> {
         let shape = data.shape();
         let cols = shape.cols;
         let scores: Vec<f64> = match shape.target {

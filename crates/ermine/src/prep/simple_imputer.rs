@@ -111,7 +111,7 @@ impl Estimator for SimpleImputer {
         }
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ImputerModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ImputerModel>> {
         let means = reduce(ctx, data, &Means { cols: data.shape().cols })?;
         let empty = |j: usize| means[j].weight == 0.0;
         let mut statistics: Vec<f64> = match self.strategy {

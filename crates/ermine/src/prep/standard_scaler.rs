@@ -22,7 +22,7 @@ impl Estimator for StandardScaler {
 
     const INFO: Info = Info::new("preprocessing", Task::Transformation, "z = (x - mean(x)) / sd(x)", Passes::One);
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AffineModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AffineModel>> {
         let cols = data.shape().cols;
         let moments = reduce(ctx, data, &ColumnMoments { cols })?;
         let scale = (0..cols).map(|j| if self.with_std { moments.scale(j) } else { 1.0 }).collect();

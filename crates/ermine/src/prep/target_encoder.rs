@@ -63,7 +63,7 @@ impl Estimator for TargetEncoder {
         )
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<TargetModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<TargetModel>> {
         let batch = data.in_memory("TargetEncoder", "training rows are encoded without their own targets")?;
         // Targets as numbers: 0 and 1 for two classes, one indicator for each of several.
         let y: Vec<Vec<f64>> = match batch.y {

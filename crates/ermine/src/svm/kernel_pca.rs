@@ -66,7 +66,7 @@ impl Estimator for KernelPCA {
         )
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KernelComponents>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KernelComponents>> {
         let batch = data.in_memory("KernelPCA", WHY_MEMORY)?;
         ctx.check()?;
         batch.x.check_finite(batch.first)?;

@@ -68,7 +68,7 @@ impl Estimator for KernelRidge {
         1e-9 * (3e4 + n * landmarks * (2.0 + 0.2 * p + targets) + 0.1 * n * landmarks * landmarks)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KernelRegressor>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KernelRegressor>> {
         let batch = data.in_memory("KernelRidge", WHY_MEMORY)?;
         ctx.check()?;
         batch.x.check_finite(batch.first)?;

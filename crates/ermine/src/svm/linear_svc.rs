@@ -106,7 +106,7 @@ impl Estimator for LinearSVC {
         if self.is_smooth() { Passes::Many } else { Passes::Memory(WHY_MEMORY) }
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearClassifier>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearClassifier>> {
         let shape = data.shape();
         let TargetKind::Class(classes) = shape.target else {
             return Err(Error::Data("LinearSVC needs a target of classes".into()));

@@ -73,7 +73,7 @@ impl Estimator for LinearSVR {
         1e-9 * (1e5 + dual_coordinate::cost(shape, self.max_iter))
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LinearModel>> {
         let batch = data.in_memory("LinearSVR", WHY_MEMORY)?;
         ctx.check()?;
         batch.x.check_finite(batch.first)?;

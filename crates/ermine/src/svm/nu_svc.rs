@@ -72,7 +72,7 @@ impl Estimator for NuSVC {
         1e-9 * cost(shape, if self.probability { 5.0 } else { 1.0 })
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportClassifier>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportClassifier>> {
         let common = Common {
             name: "NuSVC",
             kernel: &self.kernel,

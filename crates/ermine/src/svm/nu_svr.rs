@@ -69,7 +69,7 @@ impl Estimator for NuSVR {
         1e-9 * cost(shape, 2.5)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {
         let common = Common {
             name: "NuSVR",
             kernel: &self.kernel,

@@ -49,7 +49,7 @@ impl Estimator for Nystroem {
         )
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KernelFeatures>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<KernelFeatures>> {
         let shape = data.shape();
         if self.kernel.is_precomputed() {
             return Err(Error::Unsupported("Nystroem: kernel=precomputed has no rows to draw".into()));

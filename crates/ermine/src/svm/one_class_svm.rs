@@ -67,7 +67,7 @@ impl Estimator for OneClassSVM {
         1e-9 * cost(shape, 1.0)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<OneClassModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<OneClassModel>> {
         let common = Common {
             name: "OneClassSVM",
             kernel: &self.kernel,

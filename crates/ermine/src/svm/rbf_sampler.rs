@@ -46,7 +46,7 @@ impl Estimator for RBFSampler {
         )
     };
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<FourierFeatures>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<FourierFeatures>> {
         let cols = data.shape().cols;
         memory::check("RBFSampler", &format!("n_components={}", self.n_components), &[self.n_components, cols + 1], 8)?;
         let moments = reduce(ctx, data, &ColumnMoments { cols })?;

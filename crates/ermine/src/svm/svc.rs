@@ -75,7 +75,7 @@ impl Estimator for SVC {
         1e-9 * cost(shape, if self.probability { 5.0 } else { 1.0 })
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportClassifier>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportClassifier>> {
         let common = Common {
             name: "SVC",
             kernel: &self.kernel,

@@ -72,7 +72,7 @@ impl Estimator for SVR {
         1e-9 * cost(shape, 2.5)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<SupportRegressor>> {
         let common = Common {
             name: "SVR",
             kernel: &self.kernel,

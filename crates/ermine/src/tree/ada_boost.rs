@@ -92,7 +92,7 @@ impl Estimator for AdaBoostClassifier {
         0.5 * self.n_estimators as f64 * nested::cost(&base, shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
         let batch = data.in_memory(Self::NAME, REASON)?;
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeClassifier", 1));
         let mut rounds = Rounds::new(Self::NAME, base, Task::Classification, &batch, data.features(), ctx)?;
@@ -188,7 +188,7 @@ impl Estimator for AdaBoostRegressor {
         0.5 * self.n_estimators as f64 * nested::cost(&base, shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<AdaBoostModel>> {
         let batch = data.in_memory(Self::NAME, REASON)?;
         let base = self.estimator.clone().unwrap_or_else(|| tree("DecisionTreeRegressor", 3));
         let mut rounds = Rounds::new(Self::NAME, base, Task::Regression, &batch, data.features(), ctx)?;

@@ -75,7 +75,7 @@ macro_rules! bagging {
                 self.n_estimators as f64 * nested::cost(&base, &Shape { rows, cols, ..shape.clone() })
             }
 
-            fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
+            fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BaggingModel>> {
                 let base = self.estimator.clone().unwrap_or_else(|| Spec::new($base));
                 let plan = BaggingSettings {
                     name: Self::NAME,

@@ -166,7 +166,7 @@ impl Estimator for DecisionTreeClassifier {
         1e-9 * (cost_of_ranks(shape) + 1.3 * tree)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
         fit(|rows, cols, weight| self.plan(rows, cols, weight), data, ctx)
     }
 }
@@ -195,7 +195,7 @@ impl Estimator for DecisionTreeRegressor {
         1e-9 * (cost_of_ranks(shape) + 2.0 * tree)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<DecisionTreeModel>> {
         fit(|rows, cols, weight| self.plan(rows, cols, weight), data, ctx)
     }
 }

@@ -102,7 +102,7 @@ macro_rules! forest {
                 1e-9 * (cost_of_ranks(shape) + self.n_estimators as f64 * (tree + 20.0 * shape.rows as f64))
             }
 
-            fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
+            fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
                 let shape = data.shape();
                 let plan = ForestSettings {
                     name: Self::NAME,

@@ -172,12 +172,12 @@ macro_rules! boosting {
                 1e-9 * self.settings().cost(shape)
             }
 
-            fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
+            fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
                 let loss: fn(&Self, TargetKind) -> Loss = $of;
                 self.settings().fit(loss(self, data.shape().target), None, data, ctx)
             }
 
-            fn resume(&self, model: &BoostingModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
+            fn learn_more(&self, model: &BoostingModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<BoostingModel>> {
                 self.settings().fit(model.loss, Some(model), data, ctx)
             }
         }

@@ -88,7 +88,7 @@ impl Estimator for StackingClassifier {
         self.layers().cost(shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
         self.layers().fit(data, ctx)
     }
 }
@@ -120,7 +120,7 @@ impl Estimator for StackingRegressor {
         self.layers().cost(shape)
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<StackingModel>> {
         self.layers().fit(data, ctx)
     }
 }

@@ -69,7 +69,7 @@ impl Estimator for VotingClassifier {
         self.takes().passes
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Classification, &self.estimators, &self.weights, self.voting == Voting::Soft, data, ctx)
     }
 }
@@ -102,7 +102,7 @@ impl Estimator for VotingRegressor {
         self.takes().passes
     }
 
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
+    fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<VotingModel>> {
         fit(Self::NAME, Task::Regression, &self.estimators, &self.weights, false, data, ctx)
     }
 }
