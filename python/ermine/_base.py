@@ -301,9 +301,10 @@ class Estimator:
 
     def _warn_of_end(self):
         if self.fit_log_.unfinished:
+            proof = f" ({self.fit_log_.proof})" if self.fit_log_.proof else ""
             warnings.warn(
-                f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance "
-                f"({self.fit_log_.certificate}); raise max_iter, scale the data, or accept the accuracy."
+                f"{type(self).__name__} stopped after {self.fit_log_.passes} passes before it met its tolerance"
+                f"{proof}; raise max_iter, scale the data, or accept the accuracy."
                 f"{self._end_in_their_words()}",
                 ConvergenceWarning,
                 stacklevel=5,

@@ -39,6 +39,18 @@ class FitLog:
         """Whether a tolerance was asked for and not met."""
         return self.stop in ("MaxIter", "Rounding", "TooSlow")
 
+    @property
+    def proof(self):
+        """The certificate in words; empty where there is none."""
+        match self.certificate:
+            case {"Bound": {"gap": gap, "tolerance": tolerance}}:
+                return f"at most {gap:.1e} above the optimum, tolerance {tolerance:.1e}"
+            case {"Gradient": {"norm": norm, "tolerance": tolerance}}:
+                return f"gradient {norm:.1e}, tolerance {tolerance:.1e}"
+            case {"Monotone": {"largest_rise": rise}}:
+                return f"objective rose by up to {rise:.1e}" if rise else "objective never rose"
+        return ""
+
     def to_json(self):
         """As it stands in a model file."""
         return self._text

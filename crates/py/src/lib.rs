@@ -58,6 +58,9 @@ fn models() -> String {
     json!(models).to_string()
 }
 
+/// Predicted seconds below which a fit runs on the thread that asks for it.
+const SHORT: f64 = 0.005;
+
 /// A fitted model. It never changes, so copies share it.
 #[pyclass(frozen, module = "ermine._ermine")]
 struct Model {
@@ -106,10 +109,14 @@ impl Model {
             shard = Some(Shard::new(&data, first, total));
         }
         let rows: &dyn Source = shard.as_ref().map_or(&data, |shard| shard);
-        let fit = run::apart(py, ctx, |ctx| match previous {
+        let work = |ctx: &Ctx| match previous {
             Some(model) => estimator.resume(&**model, rows, ctx),
             None => estimator.fit(rows, ctx),
-        })?;
+        };
+        // A short fit is over before a thread for it would be worth its start, or anybody could interrupt it.
+        let shape = rows.shape();
+        let short = shard.is_none() && shape.rows * shape.cols <= 100_000 && estimator.cost(&shape) < SHORT;
+        let fit = if short { py.detach(|| work(&ctx)) } else { run::apart(py, ctx, work)? };
         let fit = fit.map_err(fail)?;
         let log = serde_json::to_string(&fit.log).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let rows = PyDict::new(py);
