@@ -10,7 +10,7 @@ import json
 
 from . import _ermine
 from ._ermine import __version__
-from ._files import FittedModel, load
+from ._files import FittedModel, load, to_onnx
 from ._inference import summary
 from ._models import *  # noqa: F403
 from ._models import MODULES as _MODULES
@@ -30,6 +30,7 @@ __all__ = [
     "patch_sklearn",
     "read_table",
     "summary",
+    "to_onnx",
     "unload_ipython_extension",
     "unpatch_sklearn",
     *_CLASSES,

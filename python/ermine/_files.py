@@ -18,6 +18,31 @@ from ._log import FitLog
 
 def save(estimator, path):
     """Write a fitted estimator to a model file."""
+    _saved(estimator).write(os.fspath(path))
+
+
+def to_onnx(model):
+    """A fitted model as ONNX.
+
+    Parameters
+    ----------
+    model : estimator or FittedModel
+        An estimator takes one input `X` of double precision, with a column for each feature. A `FittedModel`, which the
+        command line wrote, takes an input for each raw column, by name.
+
+    Returns
+    -------
+    onnx : bytes
+        The model file. Its outputs are `prediction`, `probability` where there is one, or `transform`.
+    """
+    if isinstance(model, FittedModel):
+        return model._saved.onnx()
+    if not isinstance(model, Estimator):
+        raise TypeError(f"{type(model).__name__} is not a model of Ermine; skl2onnx converts those of scikit-learn")
+    return _saved(model).onnx(plain=True)
+
+
+def _saved(estimator):
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
@@ -44,7 +69,7 @@ def save(estimator, path):
         "version": _ermine.__version__,
         "fingerprint": 0,
     }
-    _ermine.Saved.write(os.fspath(path), model, json.dumps(header), params, log.to_json())
+    return _ermine.Saved.of(model, json.dumps(header), params, log.to_json())
 
 
 _SELECTED = FitLog('{"passes": 1, "stop": "Exact", "objective": [], "certificate": "None", "notes": []}')

@@ -243,3 +243,70 @@ fn main() {{
     found = found if classes else found.astype(float)
     answer = (found, np.array([line[1:] for line in table], float) if shares else None)
     same(name, answer, (expected[0][:200], None if expected[1] is None else expected[1][:200]), 1e-9)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Ridge",
+        "LassoCV",
+        "PoissonRegressor",
+        "RandomForestRegressor",
+        "HistGradientBoostingRegressor",
+        "KNeighborsRegressor",
+        "SVR",
+        "MLPRegressor",
+        "LogisticRegression",
+        "GaussianNB",
+        "LinearDiscriminantAnalysis",
+        "SVC",
+        "RandomForestClassifier",
+        "ExtraTreesClassifier",
+        "AdaBoostClassifier",
+        "HistGradientBoostingClassifier",
+        "DecisionTreeClassifier",
+        "KMeans",
+        "GaussianMixture",
+        "PCA",
+        "StandardScaler",
+    ],
+)
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]])
+def test_estimators_on_plain_arrays(name, labels):
+    """`ermine.to_onnx` of what was fitted in Python: one input, and the same answers."""
+    from sklearn.base import is_classifier
+
+    import ermine
+
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(150, 4))
+    score = x[:, 0] - x[:, 1] * x[:, 2]
+    y = np.array(labels)[np.digitize(score, [-0.5, 0.5])]
+    model = getattr(ermine, name)()
+    is_class = is_classifier(model) or name == "GaussianMixture"
+    model.fit(x, y if is_class else np.exp(score))
+    new = rng.normal(size=(80, 4))
+    session = onnxruntime.InferenceSession(ermine.to_onnx(model), providers=["CPUExecutionProvider"])
+    assert [part.name for part in session.get_inputs()] == ["X"]
+    said = dict(zip([part.name for part in session.get_outputs()], session.run(None, {"X": new}), strict=True))
+    if "transform" in said:
+        np.testing.assert_allclose(said["transform"], model.transform(new), rtol=1e-9, atol=1e-12)
+        return
+    expected = model.predict(new)
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(said["prediction"].ravel(), expected, rtol=1e-5)
+    else:
+        assert (said["prediction"].astype(expected.dtype) == expected).all()
+    if "probability" in said:
+        np.testing.assert_allclose(said["probability"], model.predict_proba(new), atol=1e-5)
+
+
+def test_what_is_not_a_model_of_ermine_is_refused():
+    from sklearn.cluster import Birch
+
+    import ermine
+
+    with pytest.raises(TypeError, match="Birch is not a model of Ermine"):
+        ermine.to_onnx(Birch().fit(np.eye(3)))
+    with pytest.raises(NotImplementedError, match="DBSCAN has no form outside Ermine"):
+        ermine.to_onnx(ermine.DBSCAN().fit(np.eye(3)))

@@ -7,11 +7,17 @@ use crate::{
 };
 use ermine::{Ctx, FitLog, X};
 use ermine_app::{
-    Fitted, file,
+    Fitted,
+    export::onnx,
+    file,
     store::writer::{Content, Output as Place},
     table::{Category, Column, Kind, MISSING, Table, Text},
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
 use std::path::PathBuf;
 
 /// What a model file holds.
@@ -25,17 +31,9 @@ impl Saved {
         file::load(&path).map(Saved).map_err(|error| failure(error, None))
     }
 
-    /// Writes a model that takes its columns as they are. The header comes as JSON without parameters, the log as JSON.
+    /// A model that takes its columns as they are. The header comes as JSON without parameters, the log as JSON.
     #[staticmethod]
-    #[pyo3(signature = (path, model, header, params, log, force=false))]
-    fn write(
-        path: PathBuf,
-        model: &Bound<'_, Model>,
-        header: &str,
-        params: &Bound<'_, PyDict>,
-        log: &str,
-        force: bool,
-    ) -> PyResult<()> {
+    fn of(model: &Bound<'_, Model>, header: &str, params: &Bound<'_, PyDict>, log: &str) -> PyResult<Self> {
         let unreadable = |error: serde_json::Error| PyValueError::new_err(error.to_string());
         let fail = |error: ermine::Error| failure(error, None);
         let model = model.get();
@@ -43,8 +41,21 @@ impl Saved {
         header.params = values(params)?.into_iter().map(|(name, value)| (name, value.to_string())).collect();
         let log: FitLog = serde_json::from_str(log).map_err(unreadable)?;
         let copy = (model.entry.load)(&model.model.to_bytes()).map_err(fail)?;
+        Ok(Saved(Fitted { header, preparation: None, model: copy, log }))
+    }
+
+    #[pyo3(signature = (path, force=false))]
+    fn write(&self, path: PathBuf, force: bool) -> PyResult<()> {
+        let fail = |error: ermine::Error| failure(error, None);
         let place = Place::open(&path, Content::Model, force, &[]).map_err(fail)?;
-        file::save(&Fitted { header, preparation: None, model: copy, log }, &place).map_err(fail)
+        file::save(&self.0, &place).map_err(fail)
+    }
+
+    /// As ONNX: with an input for each raw column, or with one for plain rows.
+    #[pyo3(signature = (plain=false))]
+    fn onnx<'py>(&self, py: Python<'py>, plain: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = if plain { onnx::plain(&self.0) } else { onnx::model(&self.0) };
+        Ok(PyBytes::new(py, &bytes.map_err(|error| failure(error, None))?))
     }
 
     /// JSON: model, schema, target, seed, scores, versions.

@@ -13,7 +13,7 @@ use super::{
     },
 };
 use crate::{Fitted, table::Kind};
-use ermine::{Output, Result};
+use ermine::{Error, Output, Result};
 use prost::Message;
 
 /// The whole model: an input for each raw column, named as in the table.
@@ -50,17 +50,23 @@ pub fn model(fitted: &Fitted) -> Result<Vec<u8>> {
         [one] => one.to_string(),
         _ => graph.node("Concat", &columns, vec![integer("axis", 1)]),
     };
-    let classes = fitted.classes();
-    let numbers = fitted.header.target.as_ref().is_some_and(|target| target.kind == Kind::Number);
-    Ok(graph.finish(&written, rows, &Labels { classes, numbers }, &fitted.header.model, &notes(fitted)))
+    Ok(graph.finish(&written, rows, &labels(fitted), &fitted.header.model, &notes(fitted)))
 }
 
-/// A model on plain rows: one input `X`.
-pub fn plain(written: &Written, name: &str, classes: &[String]) -> Vec<u8> {
+/// A model of numbers alone: one input `X` with a column for each.
+pub fn plain(fitted: &Fitted) -> Result<Vec<u8>> {
+    if fitted.header.schema.columns.iter().any(|field| field.kind != Kind::Number) {
+        return Err(Error::Unsupported("a model of levels or dates does not take plain rows".into()));
+    }
+    let written = Written::of(fitted)?;
     let mut graph = Graph::default();
-    let width = written.formula.steps[0].width;
-    graph.inputs.push(ValueInfo::rows("X", DOUBLE, width));
-    graph.finish(written, "X".into(), &Labels { classes, numbers: false }, name, &[])
+    graph.inputs.push(ValueInfo::rows("X", DOUBLE, fitted.header.schema.columns.len()));
+    Ok(graph.finish(&written, "X".into(), &labels(fitted), &fitted.header.model, &notes(fitted)))
+}
+
+fn labels(fitted: &Fitted) -> Labels<'_> {
+    let numbers = fitted.header.target.as_ref().is_some_and(|target| target.kind == Kind::Number);
+    Labels { classes: fitted.classes(), numbers }
 }
 
 fn notes(fitted: &Fitted) -> Vec<(String, String)> {
