@@ -274,7 +274,7 @@ def _class_names(classes):
 
 def _labels(target):
     if target["kind"] == "boolean":
-        return np.array([name == "true" for name in target["classes"]])
+        return np.array([name.lower() == "true" for name in target["classes"]])
     if target["kind"] == "number":
         labels = np.array([float(name) for name in target["classes"]])
         return labels.astype(np.int64) if np.all(labels == np.floor(labels)) else labels

@@ -312,8 +312,8 @@ def _weighted_folds(self, X, y, weights):
         raise Elsewhere("weights with cv, which scikit-learn does not score by")
 
 
-def _too_many_components(self, X, *_):
-    if sp.issparse(X) and self.n_components is None:
+def _too_many_components(self, X, y, weights):
+    if sp.issparse(X) and self.n_components is None and weights is None:
         raise Elsewhere("sparse rows without n_components, of which scikit-learn makes one component less")
     if isinstance(self.n_components, numbers.Integral) and self.n_components > min(X.shape):
         raise Elsewhere("more components than rows or columns")

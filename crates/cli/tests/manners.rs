@@ -403,6 +403,44 @@ fn the_steps_of_a_fit_are_written() {
     assert!(refused(at, &[&fit[..], &["--trace", "line.csv"]].concat()).contains("line.csv"));
 }
 
+#[test]
+fn predictions_are_spelt_as_the_file_spells_them() {
+    let folder = folder();
+    let at = folder.path();
+    // As pandas, R, databases, and several people together write it.
+    for (no, yes, also) in [
+        ("False", "True", "True"),
+        ("FALSE", "TRUE", "TRUE"),
+        ("false", "true", "true"),
+        ("no", "yes", "yes"),
+        ("False", "True", "true"),
+    ] {
+        let row = |i: usize| {
+            format!(
+                "{},{}\n",
+                i,
+                if i < 20 {
+                    no
+                } else if i == 30 {
+                    also
+                } else {
+                    yes
+                }
+            )
+        };
+        let rows: String = (0..40).map(row).collect();
+        fs::write(at.join("spelt.csv"), format!("x,y\n{rows}")).expect("written");
+        done(at, &["fit", "spelt.csv", "--target", "y", "--model", "GaussianNB", "-o", "spelt.ermine"]);
+        let (said, _) = done(at, &["predict", "spelt.ermine", "spelt.csv"]);
+        let expected = if yes == also { [no, yes] } else { ["false", "true"] };
+        for (i, line) in said.lines().skip(1).enumerate().filter(|(i, _)| !(18..23).contains(i)) {
+            assert_eq!(line.split(',').next(), Some(expected[usize::from(i >= 20)]), "{yes}: {line}");
+        }
+        let (scores, _) = done(at, &["evaluate", "spelt.ermine", "spelt.csv", "--json"]);
+        assert!(scores.contains("\"rows\": 40"), "{scores}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_best_if_asked() {

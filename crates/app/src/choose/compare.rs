@@ -363,7 +363,7 @@ impl Course<'_> {
                 true => 1.0 - said.metric(squares, truth, weights)?.abs() / spread,
                 false => said.metric(metric, truth, weights)?,
             };
-            Ok((value, said.metric(loss, truth, weights).unwrap_or(f64::INFINITY), is_wild(&said, learnt)))
+            Ok((value, said.metric(loss, truth, weights).unwrap_or(f64::INFINITY), is_wild(&said, learnt, truth)))
         };
         let outcome = judge::cross_validate(&rung.rows, folds, &*estimator, self.contest.features, None, ctx, score);
         let seconds = begin.elapsed().as_secs_f64();
@@ -541,13 +541,19 @@ impl Course<'_> {
     }
 }
 
-/// Whether some prediction is further outside the target that was learnt from than that target is wide.
-fn is_wild(said: &Predictions, learnt: &Labels) -> bool {
-    let (Some(values), Some(Encoded::Real(y))) = (said.get(Output::Value), &learnt.target) else { return false };
+/// Whether some prediction is further outside the target that was learnt from than that target is wide, and as far from the truth: what
+/// lies out there itself is rightly predicted there.
+fn is_wild(said: &Predictions, learnt: &Labels, truth: &Encoded) -> bool {
+    let (Some(values), Some(Encoded::Real(y)), Encoded::Real(truth)) = (said.get(Output::Value), &learnt.target, truth)
+    else {
+        return false;
+    };
     let low = y.iter().copied().fold(f64::INFINITY, f64::min);
     let high = y.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let allowed = low - (high - low)..=high + (high - low);
-    values.values.iter().any(|value| !allowed.contains(value))
+    let wide = high - low;
+    let allowed = low - wide..=high + wide;
+    let is_wrong = |(value, truth): (&f64, &f64)| !(allowed.contains(value) || (value - truth).abs() <= wide);
+    values.values.iter().zip(truth).any(is_wrong)
 }
 
 /// Of many draws one is best by luck: it counts if it beats the first by more than the error of the difference.
@@ -592,6 +598,21 @@ mod tests {
         // By no more than its own error.
         assert_eq!(overtaking(&line, &forest(&[0.60, 0.80, 0.70]), r2), None);
         assert_eq!(overtaking(&line, &forest(&[0.64, 0.65, 0.66]), r2), None);
+    }
+
+    #[test]
+    fn far_out_is_wild_only_where_the_truth_is_not() {
+        let labels = |y: &[f64]| Labels { target: Some(Encoded::Real(y.to_vec())), ..Labels::default() };
+        let said = |value: f64| {
+            let mut said = Predictions::default();
+            said.insert(Output::Value, ermine::Matrix::new(vec![1.0, value], 2, 1));
+            said
+        };
+        let learnt = labels(&[0.0, 10.0, 4.0]);
+        let wild = |value: f64, truth: f64| is_wild(&said(value), &learnt, &Encoded::Real(vec![1.0, truth]));
+        assert!(wild(5000.0, 5.0) && wild(-11.0, 0.0) && wild(f64::NAN, 5.0) && wild(5000.0, 90.0));
+        // A row that is a thousand times as large as all others, rightly predicted.
+        assert!(!wild(5000.0, 5003.0) && !wild(19.0, 3.0));
     }
 
     #[test]

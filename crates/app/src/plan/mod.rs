@@ -9,7 +9,7 @@ use crate::{
     rows::{Division, Encoded, Frame, Labels, Rows, feature_kinds},
     run::Job,
     store::{DerivedColumns, TargetColumn},
-    table::{Column, Kind, Schema, Summary, Table, number_text},
+    table::{Column, Form, Kind, Schema, Summary, Table, number_text},
 };
 use ermine::{Ctx, Entry, Error, Result, Task, core::rng};
 use serde::{Deserialize, Serialize};
@@ -330,10 +330,13 @@ fn target(
         let problem = format!("the target '{name}' has more than 1,000 different values: too many for classes");
         return Err(Error::Data(problem).hint("--task regression predicts it as a number"));
     }
+    let field = opened.schema.field(name)?;
+    if let Some(Form::Boolean(letters)) = field.form {
+        classes.iter_mut().for_each(|class| *class = letters.spell(class == "true").into());
+    }
     if let Some(positive) = &job.positive {
         put_last(&mut classes, positive, name)?;
     }
-    let field = opened.schema.field(name)?;
     let costs = match &job.costs {
         None => Vec::new(),
         Some(_) if classes.is_empty() => {

@@ -153,9 +153,14 @@ impl Encoded {
     /// Codes of a column under the class names of a model; a value it does not know has none.
     pub fn with_names(column: &Column, names: &[String]) -> Encoded {
         let Encoded::Class { codes, names: found } = Encoded::classes(column) else { unreachable!("classes") };
+        // True and TRUE are the same.
+        let is_same = |known: &String, name: &String| match column {
+            Column::Boolean(_) => known.eq_ignore_ascii_case(name),
+            _ => known == name,
+        };
         let place: Vec<u32> = found
             .iter()
-            .map(|name| names.iter().position(|known| known == name).map_or(MISSING, |place| place as u32))
+            .map(|name| names.iter().position(|known| is_same(known, name)).map_or(MISSING, |place| place as u32))
             .collect();
         let codes = codes.iter().map(|&code| place.get(code as usize).copied().unwrap_or(MISSING)).collect();
         Encoded::Class { codes, names: names.to_vec() }

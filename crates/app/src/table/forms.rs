@@ -16,13 +16,39 @@ use std::fmt;
 #[serde(into = "String", try_from = "String")]
 pub enum Form {
     Number(Style, Mark),
-    Boolean,
+    Boolean(Letters),
     /// A time of day or a duration, in hours.
     Time,
     Date(Order),
     DateTime(Order),
     /// A number of seconds, or of this part of one, since 1970.
     Epoch(Unit),
+}
+
+/// How `true` and `false` are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Letters {
+    /// `true`
+    Small,
+    /// `True`
+    Title,
+    /// `TRUE`
+    Capital,
+    /// Now so, now so.
+    Mixed,
+}
+
+impl Letters {
+    pub fn spell(self, value: bool) -> &'static str {
+        match (self, value) {
+            (Letters::Small | Letters::Mixed, false) => "false",
+            (Letters::Small | Letters::Mixed, true) => "true",
+            (Letters::Title, false) => "False",
+            (Letters::Title, true) => "True",
+            (Letters::Capital, false) => "FALSE",
+            (Letters::Capital, true) => "TRUE",
+        }
+    }
 }
 
 /// What separates decimals and thousands.
@@ -91,7 +117,7 @@ const fn numbers(mark: Mark) -> [Form; 3] {
 
 /// Every form, the one that is preferred first; the place is the bit in a [`FormSet`].
 const FORMS: [Form; COUNT] = {
-    let mut all = [Form::Boolean; COUNT];
+    let mut all = [Form::Time; COUNT];
     let plain = numbers(Mark::None);
     let mut place = 0;
     while place < 3 {
@@ -116,8 +142,11 @@ const FORMS: [Form; COUNT] = {
     all
 };
 const COUNT: usize = 3 + 3 * MARKS.len() + OTHERS.len();
-const OTHERS: [Form; 18] = [
-    Form::Boolean,
+const OTHERS: [Form; 21] = [
+    Form::Boolean(Letters::Small),
+    Form::Boolean(Letters::Title),
+    Form::Boolean(Letters::Capital),
+    Form::Boolean(Letters::Mixed),
     Form::Time,
     Form::Date(Order::Iso),
     Form::Date(Order::YearFirst),
@@ -143,7 +172,7 @@ impl Form {
     pub fn kind(self) -> Kind {
         match self {
             Form::Number(..) | Form::Time => Kind::Number,
-            Form::Boolean => Kind::Boolean,
+            Form::Boolean(_) => Kind::Boolean,
             Form::Date(_) => Kind::Date,
             Form::DateTime(_) | Form::Epoch(_) => Kind::DateTime,
         }
@@ -154,7 +183,7 @@ impl Form {
         match kind {
             Kind::Date => Form::Date(Order::Iso),
             Kind::DateTime => Form::DateTime(Order::Iso),
-            Kind::Boolean => Form::Boolean,
+            Kind::Boolean => Form::Boolean(Letters::Small),
             _ => Form::Number(Style::Point, Mark::None),
         }
     }
@@ -168,7 +197,7 @@ impl Form {
         match self {
             Form::Number(Style::Point, Mark::None) => number(field),
             Form::Number(style, mark) => marked(field, style, mark),
-            Form::Boolean => boolean(field).map(|value| f64::from(u8::from(value))),
+            Form::Boolean(_) => boolean(field).map(|value| f64::from(u8::from(value))),
             Form::Time => time(std::str::from_utf8(field).ok()?, false).map(|(seconds, _)| seconds / 3600.0),
             Form::Date(Order::Iso) => date(field),
             Form::Date(order) => day(std::str::from_utf8(field).ok()?, order),
@@ -211,7 +240,8 @@ impl fmt::Display for Form {
                     Some((_, spelt)) => write!(f, "{}{digits}", spelt[0]),
                 }
             }
-            Form::Boolean => f.write_str("true"),
+            Form::Boolean(Letters::Mixed) => f.write_str("true or TRUE"),
+            Form::Boolean(letters) => f.write_str(letters.spell(true)),
             Form::Time => f.write_str("h:m:s"),
             Form::Date(by) => f.write_str(order(*by)),
             Form::DateTime(by) => write!(f, "{} h:m:s", order(*by)),
@@ -263,10 +293,19 @@ impl FormSet {
         };
         // Most strings are words.
         if !plain && !field.iter().any(u8::is_ascii_digit) {
-            return FormSet::STRING.with(boolean(field).map(|_| Form::Boolean));
+            return match boolean(field) {
+                Some(value) => FormSet::of_boolean(field, value),
+                None => FormSet::STRING.with(None),
+            };
         }
         let bits = FORMS.into_iter().enumerate().filter(|(_, form)| fits(*form));
         FormSet(bits.fold(FormSet::COMMA_FIRST, |bits, (place, _)| bits | 1 << place))
+    }
+
+    fn of_boolean(field: &[u8], value: bool) -> FormSet {
+        let own = [Letters::Small, Letters::Title, Letters::Capital];
+        let own = own.into_iter().find(|letters| letters.spell(value).as_bytes() == field);
+        FormSet::STRING.with(own.map(Form::Boolean)).with(Some(Form::Boolean(Letters::Mixed)))
     }
 
     pub(crate) fn and(self, other: FormSet) -> FormSet {

@@ -248,7 +248,9 @@ impl Answer<'_> {
                     Some(Kind::Number) if name.parse::<f64>().is_ok_and(f64::is_finite) => {
                         number(out, name.parse().unwrap_or(f64::NAN));
                     }
-                    Some(Kind::Boolean) if name == "true" || name == "false" => out.extend_from_slice(name.as_bytes()),
+                    Some(Kind::Boolean) if crate::table::boolean(name.as_bytes()).is_some() => {
+                        out.extend_from_slice(name.to_ascii_lowercase().as_bytes());
+                    }
                     _ => text(out, name),
                 }
             }

@@ -165,6 +165,9 @@ impl Inference {
             let (column, name) = (&self.columns[index], &self.names[index]);
             let Some(form) = column.form().filter(|form| !form.is_usual()) else { continue };
             forms.insert(name.clone(), form);
+            if form.kind() == Kind::Boolean {
+                continue;
+            }
             match alike.iter_mut().find(|(other, _)| *other == form) {
                 Some((_, names)) => names.push(name),
                 None => alike.push((form, vec![name])),
