@@ -250,6 +250,18 @@ fn headers_are_found() {
 }
 
 #[test]
+fn none_is_a_level_among_strings() {
+    let table = read("job,pay\nnone,1\nfulltime,none\n,3\nNone,4\nnone,5\n").expect("table");
+    assert_eq!(*category(&table, "job").levels, ["none", "fulltime"]);
+    assert_eq!(category(&table, "job").codes, [0, 1, MISSING, MISSING, 0]);
+    // Among numbers it is a missing one.
+    assert!(matches!(table.column("pay"), Ok(Column::Number(values)) if values[1].is_nan() && values[4] == 5.0));
+    let options = ReadOptions { na: vec!["none".into()], ..Default::default() };
+    let table = csv::read_bytes("t.csv", b"job\nnone\nfulltime\nnone\n".to_vec(), &options).expect("table");
+    assert_eq!(category(&table, "job").codes, [MISSING, 0, MISSING]);
+}
+
+#[test]
 fn numbers_may_be_names() {
     let headed = |text: &str| read(text).expect("table").names()[0] != "column_1";
     // Years with gaps, numbered columns; values below that do not go up.

@@ -44,6 +44,13 @@ impl Na {
         (field.len() <= 4 && self.is_usual(field)) || (!self.texts.is_empty() && self.is_marker(field))
     }
 
+    /// The same in a column of strings, where the word `none` is a level: no garage, no treatment. Programs that mean a missing value
+    /// write `None`.
+    #[inline]
+    pub(crate) fn is_missing_string(&self, field: &[u8]) -> bool {
+        self.is_missing(field) && (field != b"none" || self.is_marker(field))
+    }
+
     #[inline]
     fn is_usual(&self, field: &[u8]) -> bool {
         let usual = if self.typed { field.is_empty() } else { is_usual_marker(field) };

@@ -200,8 +200,13 @@ impl<'a> Cells<'a> {
     /// The next cell of a column. One that cannot be read is named and counts as missing.
     fn push(&mut self, column: usize, cell: Cell) {
         let na = &self.reader.na;
+        let strings = matches!(self.columns[column], Column::Category(_) | Column::Text(_));
+        let is_missing = |text: &str| match strings {
+            true => na.is_missing_string(text.trim().as_bytes()),
+            false => na.is_missing(text.trim().as_bytes()),
+        };
         let cell = match cell {
-            Cell::Text(text) if na.is_missing(text.trim().as_bytes()) => Cell::Missing,
+            Cell::Text(text) if is_missing(&text) => Cell::Missing,
             Cell::Number(value) if na.is_missing_number(value) => Cell::Missing,
             Cell::Integer(value) if na.is_missing_number(value as f64) => Cell::Missing,
             cell => cell,

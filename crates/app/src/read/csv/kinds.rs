@@ -125,8 +125,10 @@ impl Inference {
             if let Raw::Strings(strings) = raw {
                 let levels = strings.parts.iter().flat_map(|(_, part)| part.iter());
                 let fields = levels.map(|level| trim(level.as_bytes()));
-                let mut known =
-                    fields.filter(|field| !table::number(field).is_some_and(|value| na.is_missing_number(value)));
+                let is_missing_number =
+                    |field: &[u8]| table::number(field).is_some_and(|value| na.is_missing_number(value));
+                // What is a level among strings may be a missing number.
+                let mut known = fields.filter(|field| !na.is_missing(field) && !is_missing_number(field));
                 // The first word ends it.
                 while let (Some(_), Some(field)) = (column.possible.first(), known.next()) {
                     column.possible = column.possible.and(FormSet::of(field));

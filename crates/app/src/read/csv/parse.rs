@@ -325,7 +325,7 @@ fn parse_piece(
                     }
                 },
                 Slot::Strings(out, levels) => {
-                    out[row] = if na.is_missing(trim(field)) {
+                    out[row] = if na.is_missing_string(trim(field)) {
                         MISSING
                     } else {
                         match levels.code(field) {
@@ -344,7 +344,7 @@ fn parse_piece(
                     true
                 }
                 Slot::Text(text) => {
-                    let value = if na.is_missing(trim(field)) { Ok("") } else { std::str::from_utf8(field) };
+                    let value = if na.is_missing_string(trim(field)) { Ok("") } else { std::str::from_utf8(field) };
                     match value {
                         Ok(value) => text.push(value),
                         Err(_) => return Err(not_utf8(span.start, &plan.names[index], field)),
