@@ -206,7 +206,7 @@ impl<'a> Cells<'a> {
             false => na.is_missing(text.trim().as_bytes()),
         };
         let cell = match cell {
-            Cell::Text(text) if is_missing(&text) => Cell::Missing,
+            Cell::Text(text) if is_missing(text) => Cell::Missing,
             Cell::Number(value) if na.is_missing_number(value) => Cell::Missing,
             Cell::Integer(value) if na.is_missing_number(value as f64) => Cell::Missing,
             cell => cell,
