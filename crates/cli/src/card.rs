@@ -6,7 +6,7 @@ use ermine::Result;
 use ermine_app::{
     Fitted, file,
     read::{self, ReadOptions},
-    report::card::{Card, GroupScores, columns_of, group_scores},
+    report::card::{Card, GroupScores, group_scores},
     store::writer::{Content, Output as Place},
     table::Kind,
 };
@@ -65,8 +65,8 @@ fn groups(fitted: &Fitted, data: &Path, by: &[String]) -> Result<Vec<GroupScores
     let table = table.take(&known);
     let ctx = terminal::context(fitted.header.seed, None);
     let mut all = Vec::new();
-    for column in columns_of(&table, by)? {
-        all.extend(group_scores(fitted, &rows, column, &ctx)?);
+    for name in by {
+        all.extend(group_scores(fitted, &rows, (name, table.column(name)?), &ctx)?);
     }
     Ok(all)
 }

@@ -2,6 +2,7 @@
 
 use crate::terminal::{BOLD, FAINT, GOOD, HEADING, name, names};
 use ermine::{Array, Entry, MODELS, Numbers, Passes, core::param::describe};
+pub use ermine_app::report::digits as number;
 use ermine_app::{
     Fitted, Report, Supervised,
     report::{self, Prepared},
@@ -530,21 +531,6 @@ pub fn evaluation(
         Some(confusion) if classes.len() <= 12 => confusion_table(out, confusion, classes),
         _ => Ok(()),
     }
-}
-
-/// Four significant digits, without an exponent where none is needed.
-pub fn number(value: f64) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    if !value.is_finite() {
-        return value.to_string();
-    }
-    let size = value.abs().log10().floor();
-    if !(-4.0..7.0).contains(&size) {
-        return format!("{value:.2e}");
-    }
-    format!("{value:.*}", (3.0 - size).clamp(0.0, 8.0) as usize)
 }
 
 /// A score as people print it: three decimals (0.983), fewer for large numbers (326.1), more for small ones.

@@ -1,11 +1,15 @@
 //! The card of a model: one page for those who did not fit it, as Markdown or as HTML.
 
-use super::{preparation, weights};
+use super::{
+    digits,
+    html::{escape, shell},
+    preparation, weights,
+};
 use crate::{
     Fitted, judge,
     rows::Rows,
     store::Origin,
-    table::{Column, Kind, Table, date_text, datetime_text, number_text},
+    table::{Column, Kind, date_text, datetime_text, number_text},
 };
 use ermine::{Ctx, Error, Result};
 use std::collections::BTreeMap;
@@ -23,7 +27,7 @@ pub struct GroupScores {
     pub scores: Vec<(&'static str, f64)>,
 }
 
-/// The scores of a model for each value of a column, the largest group first. `rows` are those of `table`.
+/// The scores of a model for each value of a column, the largest group first. The column has a value for each of `rows`.
 pub fn group_scores(fitted: &Fitted, rows: &Rows, column: (&str, &Column), ctx: &Ctx) -> Result<Vec<GroupScores>> {
     let (name, values) = column;
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -42,11 +46,6 @@ pub fn group_scores(fitted: &Fitted, rows: &Rows, column: (&str, &Column), ctx: 
         Ok(GroupScores { column: name.into(), value, rows: members.len(), scores })
     };
     groups.into_iter().take(SHOWN).map(score).collect()
-}
-
-/// The columns of a table to group by, as they are written.
-pub fn columns_of<'a>(table: &'a Table, names: &'a [String]) -> Result<Vec<(&'a str, &'a Column)>> {
-    names.iter().map(|name| Ok((name.as_str(), table.column(name)?))).collect()
 }
 
 enum Block {
@@ -231,20 +230,20 @@ impl Card {
     fn origin(&mut self, fitted: &Fitted) {
         let header = &fitted.header;
         self.heading("Origin");
-        let mut command = format!("ermine fit DATA --model {}", header.model);
+        let mut command: Vec<String> = ["ermine", "fit", "DATA", "--model", &header.model].map(String::from).into();
         if let Some(target) = &header.target {
-            command += &format!(" --target {}", quoted(&target.name));
+            command.extend(["--target".into(), target.name.clone()]);
         }
         let entry = ermine::entry(&header.model).ok();
         let defaults = entry.map_or(Vec::new(), |entry| (entry.params)());
         for (name, value) in &header.params {
             let usual = defaults.iter().any(|param| param.name == name && param.default.to_string() == *value);
             if !usual {
-                command += &format!(" --{} {}", name.replace('_', "-"), quoted(value));
+                command.extend([format!("--{}", name.replace('_', "-")), value.clone()]);
             }
         }
-        command += &format!(" --seed {}", header.seed);
-        self.blocks.push(Block::Code(command));
+        command.extend(["--seed".into(), header.seed.to_string()]);
+        self.blocks.push(Block::Code(shell(&command)));
         self.text(format!(
             "Ermine {}; fitted on {} rows with fingerprint {:08x}. {}.",
             header.version, header.rows, header.fingerprint, fitted.log
@@ -282,7 +281,7 @@ impl Card {
     }
 
     pub fn html(&self) -> String {
-        let cell = |tag: &str, text: &str| format!("<{tag}>{}</{tag}>", escaped(text));
+        let cell = |tag: &str, text: &str| format!("<{tag}>{}</{tag}>", escape(text));
         let mut body = cell("h1", &self.title);
         for block in &self.blocks {
             body += &match block {
@@ -310,7 +309,7 @@ impl Card {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{}</title>\n<style>{}{CARD_STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
             env!("CARGO_PKG_VERSION"),
-            escaped(&self.title),
+            escape(&self.title),
             super::html::STYLE,
         )
     }
@@ -320,42 +319,6 @@ impl Card {
 const CARD_STYLE: &str = "main { max-width: 860px; } p, td { overflow-wrap: anywhere; } pre { white-space: pre-wrap; } \
     .scroll { overflow-x: auto; } @media (prefers-color-scheme: dark) { :root { --back: #14171a; --card: #1c2024; \
     --ink: #e8eaec; --soft: #9aa4ad; --line: #31373d; --accent: #6aa9ec; } }";
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// As a shell takes it for one word.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/=,".contains(c);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text.into(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
-
-/// Four significant digits.
-fn digits(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return value.to_string();
-    }
-    let size = value.abs().log10().floor();
-    match (-4.0..7.0).contains(&size) {
-        true => format!("{value:.*}", (3.0 - size).clamp(0.0, 8.0) as usize),
-        false => format!("{value:.2e}"),
-    }
-}
 
 /// The first few of a list.
 fn some<'a>(list: impl IntoIterator<Item = &'a String>, most: usize) -> String {

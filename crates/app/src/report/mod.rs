@@ -7,7 +7,7 @@ pub mod html;
 mod units;
 
 pub use build::{Outcome, Sizes};
-pub use units::{components, preparation, weights};
+pub use units::{components, digits, preparation, weights};
 
 use crate::{choose::Comparison, explain::Insight, plan::Dropped, table::Summary};
 use ermine::FitLog;

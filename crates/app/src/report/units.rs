@@ -7,6 +7,21 @@ use crate::{
 };
 use ermine::{Array, Numbers};
 
+/// Four significant digits, without an exponent where none is needed.
+pub fn digits(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    let size = value.abs().log10().floor();
+    if !(-4.0..7.0).contains(&size) {
+        return format!("{value:.2e}");
+    }
+    format!("{value:.*}", (3.0 - size).clamp(0.0, 8.0) as usize)
+}
+
 /// What was done to each column before the model saw it.
 pub fn preparation(fitted: &Fitted) -> Vec<Prepared> {
     let Some(recipe) = &fitted.preparation else { return Vec::new() };
