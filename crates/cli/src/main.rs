@@ -259,8 +259,9 @@ fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(tabl
             form: target.form,
         });
     }
-    let options = ReadOptions { schema: Some(schema), ..inputs.read.clone() };
+    let options = ReadOptions { schema: Some(schema), lenient: true, ..inputs.read.clone() };
     let table = read::read(&inputs.data, &options)?;
+    table.assumed().iter().for_each(|assumed| terminal::warn(assumed));
     let frame = fitted.frame(&table)?;
     for (column, rows) in &frame.unseen {
         let rows = if *rows == 1 { "1 row has".into() } else { format!("{rows} rows have") };

@@ -66,6 +66,35 @@ fn predictions_stand_beside_the_columns_that_are_kept() {
 }
 
 #[test]
+fn a_field_that_does_not_fit_is_missing_and_many_are_refused() {
+    let folder = folder();
+    let at = folder.path();
+    let rows = |odd: &[usize], field: &str| -> String {
+        let time =
+            |i: usize| if odd.contains(&i) { field.into() } else { format!("{}:{:02}", 8 + i / 10, 6 * (i % 10)) };
+        (0..60).map(|i| format!("{},{i},{}\n", time(i), 3 * i)).collect()
+    };
+    fs::write(at.join("caught.csv"), format!("at,n,y\n{}", rows(&[], ""))).expect("written");
+    done(at, &["fit", "caught.csv", "--target", "y", "--model", "Ridge", "-o", "caught.ermine"]);
+    let predict = |odd: &[usize], field: &str| {
+        fs::write(at.join("new.csv"), format!("at,n,y\n{}", rows(odd, field))).expect("written");
+        run(at, &["predict", "caught.ermine", "new.csv"])
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let one = predict(&[11], "9.12");
+    assert!(one.status.success(), "{}", said(&one));
+    assert!(said(&one).contains("new.csv:13: column 'at': '9.12' is not"), "{}", said(&one));
+    assert!(said(&one).contains("; it is taken for missing"), "{}", said(&one));
+    // As if nothing stood there.
+    assert_eq!(one.stdout, predict(&[11], "").stdout);
+    let three = predict(&[11, 12, 40], "late");
+    assert!(said(&three).contains("it and 2 more are taken for missing"), "{}", said(&three));
+    // A file that is spelt otherwise is not guessed at.
+    let many = predict(&[5, 11, 12, 40], "late");
+    assert!(!many.status.success() && said(&many).contains("new.csv:7: column 'at': 'late' is not"), "{}", said(&many));
+}
+
+#[test]
 fn names_of_other_packages_are_understood() {
     let folder = folder();
     let suggested = |words: &[&str]| refused(folder.path(), words);

@@ -53,6 +53,8 @@ use std::{
 const HEAD_BYTES: usize = 4 << 20;
 /// Fields in the head that kinds are guessed from, so that a file of thousands of columns does not spend its time here.
 const HEAD_FIELDS: usize = 1 << 19;
+/// One field of a column in so many rows may be no value of its kind.
+const ROWS_PER_MISFIT: usize = 20;
 /// When reading in pieces, a record longer than this is taken for a quote that somebody forgot to close.
 const LONGEST_RECORD: usize = 1 << 28;
 
@@ -362,12 +364,25 @@ fn read_plain(path: &Path, data: &[u8], options: &ReadOptions) -> Result<Table> 
     if let Some(schema) = &options.schema {
         let schema = wanted_schema(options, schema)?;
         let na = options.all_na(Some(&schema));
-        let plan = Plan::declared(path, &layout, &schema, options.missing(&na))?;
-        let block = parse(body, &plan, options.chunk_bytes).map_err(locate)?;
+        let mut plan = Plan::declared(path, &layout, &schema, options.missing(&na))?;
+        plan.lenient = options.lenient;
+        let mut block = parse(body, &plan, options.chunk_bytes).map_err(locate)?;
         if block.rows == 0 {
             return Err(no_rows(path, &layout));
         }
-        return block.into_table(&layout, &schema, &na);
+        let mut assumed = Vec::new();
+        for misfit in std::mem::take(&mut block.misfits) {
+            let first = locate(Box::new(misfit.first));
+            if misfit.count > block.rows / ROWS_PER_MISFIT {
+                return Err(first);
+            }
+            assumed.push(match misfit.count {
+                1 => format!("{first}; it is taken for missing"),
+                count => format!("{first}; it and {} more are taken for missing", count - 1),
+            });
+        }
+        let table = block.into_table(&layout, &schema, &na)?;
+        return Ok(table.with_assumed(assumed));
     }
     let mut part = Part::start(path, data, &layout, layout.body..data.len(), options)?;
     part.settle()?;

@@ -38,6 +38,8 @@ pub struct ReadOptions {
     pub columns: Option<Vec<String>>,
     /// Kinds and levels to read against; columns it does not name are left out.
     pub schema: Option<Schema>,
+    /// A few fields that do not fit the schema are missing, and said to be; otherwise the first one is an error.
+    pub lenient: bool,
     /// A file whose first column is put beside the others, as labels come with images.
     pub labels: Option<PathBuf>,
     /// What kind of file it is.
@@ -76,6 +78,7 @@ impl Default for ReadOptions {
             kinds: BTreeMap::new(),
             columns: None,
             schema: None,
+            lenient: false,
             labels: None,
             format: None,
             encoding: None,

@@ -348,6 +348,10 @@ impl Table {
         self
     }
 
+    pub(crate) fn with_assumed(self, assumed: Vec<String>) -> Table {
+        Table { assumed, ..self }
+    }
+
     /// What was taken for granted when the file was read.
     pub fn assumed(&self) -> &[String] {
         &self.assumed

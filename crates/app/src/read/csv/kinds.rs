@@ -146,7 +146,13 @@ impl Inference {
             (_, Wanted::Text) => Want::Text,
             (_, Wanted::Strings) => Want::Strings,
         });
-        Plan { delimiter: self.delimiter, wants: wants.collect(), na: self.na.clone(), names: self.names.clone() }
+        Plan {
+            delimiter: self.delimiter,
+            wants: wants.collect(),
+            na: self.na.clone(),
+            names: self.names.clone(),
+            lenient: false,
+        }
     }
 
     pub(super) fn learn(&mut self, block: &Block) {

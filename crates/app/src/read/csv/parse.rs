@@ -22,6 +22,8 @@ pub(super) struct Plan {
     pub(super) wants: Vec<Want>,
     pub(super) na: Na,
     pub(super) names: Vec<String>,
+    /// A field that must fit and does not is missing, and counted.
+    pub(super) lenient: bool,
 }
 
 pub(super) enum Want {
@@ -52,7 +54,7 @@ impl Plan {
                 kind => Want::Value { form: field.form.unwrap_or(Form::usual(kind)), must: true },
             };
         }
-        Ok(Plan { delimiter: layout.delimiter, wants, na, names: layout.names.clone() })
+        Ok(Plan { delimiter: layout.delimiter, wants, na, names: layout.names.clone(), lenient: false })
     }
 }
 
@@ -60,6 +62,22 @@ impl Plan {
 pub(super) struct Block {
     pub(super) rows: usize,
     pub(super) columns: Vec<Raw>,
+    pub(super) misfits: Vec<Misfit>,
+}
+
+/// Fields of a column that do not fit its kind.
+pub(super) struct Misfit {
+    index: usize,
+    pub(super) count: usize,
+    pub(super) first: Fault,
+}
+
+/// Adds misfits of later records.
+fn add_misfit(all: &mut Vec<Misfit>, more: Misfit) {
+    match all.iter_mut().find(|known| known.index == more.index) {
+        Some(known) => known.count += more.count,
+        None => all.push(more),
+    }
 }
 
 pub(super) enum Raw {
@@ -184,22 +202,24 @@ pub(super) fn parse(data: &[u8], plan: &Plan, chunk_bytes: usize) -> Result<Bloc
     }
     let failed: Vec<AtomicBool> = plan.wants.iter().map(|_| AtomicBool::new(false)).collect();
     let parsed = slots.into_par_iter().enumerate().map(|(piece, mut slots)| {
-        let rows = parse_piece(&data[..cuts.starts[piece + 1]], cuts.starts[piece], plan, &mut slots, &failed)?;
+        let done = parse_piece(&data[..cuts.starts[piece + 1]], cuts.starts[piece], plan, &mut slots, &failed)?;
         let rest = slots.into_iter().map(|slot| match slot {
             Slot::Strings(_, dictionary) => Rest::Dictionary(dictionary),
             Slot::Text(text) => Rest::Text(text),
             Slot::Failed(possible) => Rest::Failed(possible),
             _ => Rest::Nothing,
         });
-        Ok((rows, rest.collect()))
+        Ok((done, rest.collect()))
     });
-    let parsed: Vec<Result<(usize, Vec<Rest>), Box<Fault>>> = parsed.collect();
+    let parsed: Vec<Result<(Done, Vec<Rest>), Box<Fault>>> = parsed.collect();
     // The first problem in the file, not the first one found.
-    let parsed: Vec<(usize, Vec<Rest>)> = parsed.into_iter().collect::<Result<_, Box<Fault>>>()?;
-    let rows: Vec<usize> = parsed.iter().map(|(rows, _)| *rows).collect();
+    let parsed: Vec<(Done, Vec<Rest>)> = parsed.into_iter().collect::<Result<_, Box<Fault>>>()?;
+    let rows: Vec<usize> = parsed.iter().map(|(done, _)| done.rows).collect();
+    let mut misfits = Vec::new();
 
     let mut rests: Vec<Vec<Rest>> = columns.iter().map(|_| Vec::with_capacity(pieces)).collect();
-    for (_, piece) in parsed {
+    for (done, piece) in parsed {
+        done.misfits.into_iter().for_each(|misfit| add_misfit(&mut misfits, misfit));
         piece.into_iter().zip(&mut rests).for_each(|(rest, rests)| rests.push(rest));
     }
     columns.par_iter_mut().zip(rests).for_each(|(raw, rests)| {
@@ -226,7 +246,7 @@ pub(super) fn parse(data: &[u8], plan: &Plan, chunk_bytes: usize) -> Result<Bloc
             *text = Text::concat(texts);
         }
     });
-    Ok(Block { rows: rows.iter().sum(), columns })
+    Ok(Block { rows: rows.iter().sum(), columns, misfits })
 }
 
 /// Gives every piece its part of a column.
@@ -260,14 +280,20 @@ fn close_gaps<T: Copy>(values: &mut Vec<T>, bounds: &[usize], rows: &[usize]) {
     }
 }
 
-/// Parses the records of `data` from `start` on. Returns how many there were.
+/// The records of a piece that were parsed.
+struct Done {
+    rows: usize,
+    misfits: Vec<Misfit>,
+}
+
+/// Parses the records of `data` from `start` on.
 fn parse_piece(
     data: &[u8],
     start: usize,
     plan: &Plan,
     slots: &mut [Slot<'_>],
     failed: &[AtomicBool],
-) -> Result<usize, Box<Fault>> {
+) -> Result<Done, Box<Fault>> {
     for (slot, failed) in slots.iter_mut().zip(failed) {
         if failed.load(Ordering::Relaxed) {
             *slot = Slot::Skip;
@@ -276,7 +302,7 @@ fn parse_piece(
     let mut cursor = Cursor::new(data, start, plan.delimiter);
     let na = &plan.na;
     let count = slots.len();
-    let mut row = 0;
+    let (mut row, mut misfits) = (0, Vec::new());
     'records: while !cursor.at_end() {
         let begin = cursor.pos;
         for (index, slot) in slots.iter_mut().enumerate() {
@@ -356,15 +382,12 @@ fn parse_piece(
             if !fits {
                 let field = trim(field);
                 if let Want::Value { form, must: true } = plan.wants[index] {
-                    let (name, value) = (&plan.names[index], table::quote(field));
-                    let like = match form {
-                        form if form.kind() == Kind::Date && form.is_usual() => " like 2024-03-01".into(),
-                        form if form.kind() == Kind::DateTime && form.is_usual() => " like 2024-03-01T10:00:00".into(),
-                        form if form.is_usual() => String::new(),
-                        form => format!(" like {form}"),
-                    };
-                    let problem = format!("column '{name}': {value} is not {}{like}", form.kind().noun());
-                    return Err(Box::new(Fault::new(span.start, problem)));
+                    let first = unfit(span.start, &plan.names[index], field, form);
+                    if !plan.lenient {
+                        return Err(Box::new(first));
+                    }
+                    add_misfit(&mut misfits, Misfit { index, count: 1, first });
+                    continue;
                 }
                 failed[index].store(true, Ordering::Relaxed);
                 *slot = Slot::Failed(FormSet::of(field));
@@ -372,7 +395,7 @@ fn parse_piece(
         }
         row += 1;
     }
-    Ok(row)
+    Ok(Done { rows: row, misfits })
 }
 
 /// Returns whether the field fits.
@@ -414,6 +437,17 @@ pub(super) fn ragged(
     let fields = |count: usize| if count == 1 { "1 field".into() } else { format!("{count} fields") };
     let fault = Fault::new(begin, format!("expected {}, found {found}", fields(expected)));
     Box::new(if found > expected { fault.hint("a field that contains the delimiter must be in quotes") } else { fault })
+}
+
+#[cold]
+fn unfit(at: usize, name: &str, field: &[u8], form: Form) -> Fault {
+    let like = match form.kind() {
+        Kind::Date if form.is_usual() => " like 2024-03-01".into(),
+        Kind::DateTime if form.is_usual() => " like 2024-03-01T10:00:00".into(),
+        _ if form.is_usual() => String::new(),
+        _ => format!(" like {form}"),
+    };
+    Fault::new(at, format!("column '{name}': {} is not {}{like}", table::quote(field), form.kind().noun()))
 }
 
 #[cold]
