@@ -283,6 +283,8 @@ impl Job {
             metric: self.compared_by(plan.task, rows.labels())?,
             folds: self.folds,
             seed: self.seed,
+            rows: rows.len(),
+            work_of_fit: self.effort.work_of_fit(),
             draws: self.draws.unwrap_or(self.effort.draws()),
             work: self.effort.work(),
             // The rest of the time is for the test and the fit on all rows.
@@ -347,7 +349,7 @@ impl Job {
             };
         };
         let size = Size::of(&rows.gather(&[], ctx)?);
-        let by_effort = size.rows_within(estimator, rows.len(), self.effort.work());
+        let by_effort = size.rows_within(estimator, rows.len(), self.effort.work_of_fit());
         let by_time = match self.budget {
             None => rows.len(),
             Some(budget) => {

@@ -425,6 +425,8 @@ pub struct Info {
     /// Parameters that are counted in the units of the target, such as the width of a tube.
     pub target_units: &'static [&'static str],
     pub flexibility: Flexibility,
+    /// Whether more rows keep improving it where simpler models have stopped: on a sample it looks worse than it is.
+    pub keeps_learning: bool,
     /// Why a comparison tries it only when it is asked for by name.
     pub not_compared: Option<&'static str>,
     /// Whether it can go on from an earlier fit ([`Estimator::resume`]): `partial_fit` and `warm_start` in Python.
@@ -454,6 +456,7 @@ impl Info {
             target: Domain::Any,
             target_units: &[],
             flexibility: Flexibility::Linear,
+            keeps_learning: false,
             not_compared: None,
             resume: false,
             exceptions: &[],

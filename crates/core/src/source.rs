@@ -19,6 +19,8 @@ pub struct Shape {
     pub sparse: bool,
     /// Values that a sparse row holds on average; 0 if nobody has counted.
     pub stored: usize,
+    /// Different values of a column on average; 0 if nobody has counted.
+    pub distinct: usize,
     pub weighted: bool,
 }
 
@@ -250,6 +252,7 @@ impl Source for Data<'_> {
             target: self.y.target().kind(),
             sparse: x.is_sparse(),
             stored: 0,
+            distinct: 0,
             weighted: self.weights.is_some(),
         }
     }

@@ -602,7 +602,8 @@ fn cost_is_a_number_that_rises_with_rows_and_columns() {
             _ => TargetKind::None,
         };
         let cost = |rows: usize, cols: usize| {
-            let cost = estimator.cost(&Shape { rows, cols, target, sparse: false, stored: 0, weighted: false });
+            let cost =
+                estimator.cost(&Shape { rows, cols, target, sparse: false, stored: 0, distinct: 0, weighted: false });
             assert!(cost.is_finite() && cost > 0.0, "{}: {cost} for {rows} x {cols}", entry.name);
             cost
         };

@@ -60,7 +60,7 @@ impl Exchange for PyExchange {
 /// Where each of `workers` must begin and end so that sums are those of one process.
 #[pyfunction]
 pub fn shares(rows: usize, cols: usize, workers: usize) -> Vec<(usize, usize)> {
-    let shape = Shape { rows, cols, target: TargetKind::None, sparse: false, stored: 0, weighted: false };
+    let shape = Shape { rows, cols, target: TargetKind::None, sparse: false, stored: 0, distinct: 0, weighted: false };
     reduce::shares(&shape, workers).into_iter().map(|share| (share.start, share.end)).collect()
 }
 

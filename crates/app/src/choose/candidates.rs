@@ -9,6 +9,7 @@ use ermine::{
     core::{TargetKind, source::Shape},
     prepare::Wants,
 };
+use rustc_hash::FxHashSet;
 
 /// Terms of a text column that a row has.
 const TERMS_IN_ROW: usize = 40;
@@ -72,6 +73,21 @@ pub fn in_units(mut spec: Spec, rows: &Rows) -> Result<Spec> {
     Ok(spec)
 }
 
+/// How many different values a column has, on average, as far as a few rows show; 0 where nothing can be said.
+fn distinct(rows: &Rows) -> usize {
+    const LOOKED_AT: usize = 1000;
+    let (n, cols) = (rows.len().min(LOOKED_AT), rows.x.cols);
+    if n == 0 || cols == 0 {
+        return 0;
+    }
+    let different = |column: usize| {
+        let values: FxHashSet<u64> = (0..n).map(|row| rows.x.values[row * cols + column].to_bits()).collect();
+        // As many as there are rows: there are more.
+        if 2 * values.len() > n { usize::from(u16::MAX) } else { values.len() }
+    };
+    (0..cols).map(different).map(|count| count.min(256)).sum::<usize>().div_ceil(cols)
+}
+
 /// What decides the cost of a fit, before anything is prepared.
 #[derive(Clone)]
 pub struct Size {
@@ -79,6 +95,8 @@ pub struct Size {
     texts: usize,
     target: TargetKind,
     weighted: bool,
+    /// Different values of a column, on average.
+    distinct: usize,
 }
 
 impl Size {
@@ -88,6 +106,7 @@ impl Size {
             texts: rows.texts.0.len(),
             target: rows.labels.target.as_ref().map_or(TargetKind::None, |target| target.target().kind()),
             weighted: rows.labels.weights.is_some(),
+            distinct: distinct(rows),
         }
     }
 
@@ -102,7 +121,8 @@ impl Size {
         let sparse = info.sparse && (self.texts > 0 || wide > 64 && self.features.len() * 4 < wide);
         let cols = wide + self.texts * rows.min(most_terms(&Wants::from(info)));
         let stored = self.features.len() + self.texts * TERMS_IN_ROW;
-        Shape { rows, cols: cols.max(1), target: self.target, sparse, stored, weighted: self.weighted }
+        let (target, weighted, distinct) = (self.target, self.weighted, self.distinct);
+        Shape { rows, cols: cols.max(1), target, sparse, stored, distinct, weighted }
     }
 
     /// Predicted seconds of one core for a fit on so many rows, and predictions for a quarter as many.

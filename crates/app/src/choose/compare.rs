@@ -29,7 +29,7 @@ use ermine::{
     split::Fold,
 };
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 /// Rows of the first rung when there are many.
 const FIRST_RUNG: usize = 2000;
@@ -52,6 +52,9 @@ pub struct Contest<'a> {
     pub metric: &'static Metric,
     pub folds: usize,
     pub seed: u64,
+    /// Rows that the chosen model can be fitted on, and the work that this may take.
+    pub rows: usize,
+    pub work_of_fit: f64,
     /// Candidates that a search draws for each finalist; 0 for no search.
     pub draws: usize,
     /// Predicted seconds of one core.
@@ -130,6 +133,8 @@ struct Course<'a> {
     rows: &'a Rows,
     size: Size,
     spent: f64,
+    /// How models did on each rung: rows, and the metric.
+    curves: BTreeMap<String, Vec<(usize, f64)>>,
     /// What the clock, and what the effort did not allow.
     cuts: Vec<String>,
     skipped: Vec<String>,
@@ -143,7 +148,8 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
         return Err(Error::Data("there is no model to compare".into()));
     }
     let size = Size::of(rows);
-    let mut course = Course { contest, rows, size, spent: 0.0, cuts: Vec::new(), skipped: Vec::new() };
+    let (curves, cuts, skipped) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let mut course = Course { contest, rows, size, spent: 0.0, curves, cuts, skipped };
     let (mut standings, out, last) = course.climb(specs, ctx)?;
     let mut searched = 0;
     if contest.draws > 0 && !standings.is_empty() {
@@ -173,12 +179,17 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     }
     let mut out = out;
     out.sort_by(|a, b| b.rows.cmp(&a.rows).then(better(contest.metric, a, b)));
-    if let Some(place) = overtaking(&standings, &out, contest.metric) {
+    for standing in standings.iter_mut().chain(&mut out) {
+        standing.expected = course.expected(standing)?;
+    }
+    let end = standings.len();
+    standings.extend(out);
+    if let Some(place) = overtaking(&standings, (end, last.folds.len()), contest.metric) {
         standings.iter_mut().for_each(|standing| standing.as_good = false);
-        standings.insert(0, Standing { as_good: true, ..out.remove(place) });
+        standings[..=place].rotate_right(1);
+        standings[0].as_good = true;
         leader = None;
     }
-    standings.extend(out);
     Ok(Comparison {
         metric: contest.metric.plain_name(),
         greater_is_better: contest.metric.greater_is_better,
@@ -208,19 +219,27 @@ fn better(metric: &Metric, a: &Standing, b: &Standing) -> std::cmp::Ordering {
         .then(b.tie.total_cmp(&a.tie))
 }
 
-/// Of those that were scored on a sample only, the best that is ahead of the first by more than its own error: on more rows it does
-/// not get worse.
-fn overtaking(standings: &[Standing], out: &[Standing], metric: &Metric) -> Option<usize> {
+/// Who is expected to be ahead of the first on all rows, and says how sure it is. Those that came to the end must gain on more rows, and
+/// lead by more than the error of the difference, fold by fold. One that was scored on a sample only must lead by more than its own
+/// error: on more rows it does not get worse.
+fn overtaking(standings: &[Standing], (end, folds): (usize, usize), metric: &Metric) -> Option<usize> {
     let first = standings.first()?;
-    let beaten = metric.turned(first.mean?);
-    let lead = |standing: &Standing| {
-        // A sample is folded once.
-        let (mean, error) = mean_and_error(&standing.scores, standing.scores.len());
-        metric.turned(mean) - beaten - error
+    let beaten = metric.turned(first.expected?);
+    let error = |place: usize| {
+        let own = &standings[place];
+        if place >= end {
+            return Some(mean_and_error(&own.scores, own.scores.len()).1);
+        }
+        let comparable = own.expected != own.mean && own.scores.len() == first.scores.len();
+        let differences: Vec<f64> = own.scores.iter().zip(&first.scores).map(|(own, first)| own - first).collect();
+        comparable.then(|| mean_and_error(&differences, folds).1)
     };
-    let ahead = |standing: &Standing| standing.mean.is_some() && !standing.wild && lead(standing) > 0.0;
-    let places = (0..out.len()).filter(|&place| ahead(&out[place]));
-    places.max_by(|&a, &b| lead(&out[a]).total_cmp(&lead(&out[b])).then(b.cmp(&a)))
+    let lead = |place: usize| {
+        let expected = standings[place].expected.filter(|_| !standings[place].wild && standings[place].can_vote())?;
+        Some(metric.turned(expected) - beaten - error(place)?).filter(|lead| *lead > 0.0)
+    };
+    let places = (1..standings.len()).filter_map(|place| Some((place, lead(place)?)));
+    places.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(place, _)| place)
 }
 
 /// Sizes of the rungs: a sample, four times as many, and so on; all rows last.
@@ -280,7 +299,7 @@ impl Course<'_> {
             let last = number + 1 == sizes.len();
             let rung = Rung::new(self.rows, size, if last { folds } else { folds.min(3) }, contest.seed)?;
             let until = if last { RUNGS_END } else { SAMPLES_END * (number + 1) as f64 / (sizes.len() - 1) as f64 };
-            let tried = self.affordable(alive, &rung, until)?;
+            let tried = self.affordable(late_learners_early(alive), &rung, until)?;
             let scored = self.evaluate("comparing", &tried, (&rung, &rung.folds), ctx)?;
             let (mut standings, mut failed) = (Vec::new(), Vec::new());
             for (spec, scored) in tried.iter().zip(scored) {
@@ -288,6 +307,10 @@ impl Course<'_> {
                 if standing.mean.is_some() { standings.push(standing) } else { failed.push(standing) }
             }
             standings.sort_by(|a, b| better(contest.metric, a, b));
+            for standing in &standings {
+                let curve = self.curves.entry(standing.model.clone()).or_default();
+                curve.extend(standing.mean.map(|mean| (size, mean)));
+            }
             // Whoever did not get as far as the others stands where it was last seen.
             let stopped = before.drain(..).filter(|known| !standings.iter().any(|here| here.spec == known.spec));
             out.extend(stopped);
@@ -455,6 +478,24 @@ impl Course<'_> {
         Ok(planned.len())
     }
 
+    /// The score on as many rows as the chosen model is fitted on. Each time that the rows are four times as many, a model gains half
+    /// of what it gained the last time, as an error does that falls with the root of the rows.
+    fn expected(&self, standing: &Standing) -> Result<Option<f64>> {
+        let Some(mean) = standing.mean else { return Ok(None) };
+        let estimator = ermine::make(&standing.spec)?;
+        let rows = self.size.rows_within(&*estimator, self.contest.rows, self.contest.work_of_fit);
+        let fourfold = |from: usize, to: usize| (to as f64 / from as f64).log(4.0).max(0.0);
+        let gain = match self.curves.get(&standing.model).map(Vec::as_slice) {
+            Some([.., (before, then), (after, now)]) => {
+                let metric = self.contest.metric;
+                (metric.turned(*now) - metric.turned(*then)).max(0.0) / fourfold(*before, *after)
+            }
+            _ => 0.0,
+        };
+        let more = gain * (1.0 - 0.5f64.powf(fourfold(standing.rows, rows)));
+        Ok(Some(if self.contest.metric.greater_is_better { mean + more } else { mean - more }))
+    }
+
     /// Folds the rows anew for those that are tied or may go into a blend: on few rows one way of folding decides too much.
     fn repeat(&mut self, last: &Rung, standings: &mut [Standing], ctx: &Ctx) -> Result<()> {
         if last.again.is_empty() {
@@ -570,11 +611,23 @@ fn best_draw(mut all: Vec<Standing>, metric: &Metric, folds: usize) -> Option<St
     (gain > error || best.tie > first.tie && gain >= 0.0).then_some(best)
 }
 
-/// Who goes on to more rows: the first `seats`, and boosted trees. On a sample these are often behind models that have less to learn, on
-/// all rows mostly ahead, and they cost little.
+/// Whoever keeps learning right behind the first: it must not be the one that the work does not reach.
+fn late_learners_early(mut specs: Vec<Spec>) -> Vec<Spec> {
+    let place = specs.iter().position(|spec| keeps_learning(&spec.name)).filter(|place| *place > 1);
+    if let Some(place) = place {
+        specs[1..=place].rotate_right(1);
+    }
+    specs
+}
+
+fn keeps_learning(model: &str) -> bool {
+    ermine::entry(model).is_ok_and(|entry| entry.info.keeps_learning)
+}
+
+/// Who goes on to more rows: the first `seats`, and whoever keeps learning. On a sample these are often behind models that have less to
+/// learn, on all rows mostly ahead.
 fn split_seats(standings: Vec<Standing>, seats: usize) -> (Vec<Standing>, Vec<Standing>) {
-    let stays =
-        |(place, standing): &(usize, Standing)| *place < seats || standing.model.starts_with("HistGradientBoosting");
+    let stays = |(place, standing): &(usize, Standing)| *place < seats || keeps_learning(&standing.model);
     let (ahead, behind): (Vec<_>, Vec<_>) = standings.into_iter().enumerate().partition(stays);
     let of = |list: Vec<(usize, Standing)>| list.into_iter().map(|(_, standing)| standing).collect();
     (of(ahead), of(behind))
@@ -586,18 +639,26 @@ mod tests {
 
     #[test]
     fn a_score_on_a_sample_may_win() {
-        let standing = |model: &str, rows: usize, scores: &[f64]| {
+        let standing = |model: &str, rows: usize, scores: &[f64], gain: f64| {
             let scores = scores.to_vec();
             let scored = Scored { scores, tie: 0.0, seconds: 0.0, problem: None, cut: false, wild: false };
-            Standing::new(&Spec::new(model), rows, false).unwrap().scored(scored, 3)
+            let standing = Standing::new(&Spec::new(model), rows, false).unwrap().scored(scored, 3);
+            Standing { expected: standing.mean.map(|mean| mean + gain), ..standing }
         };
         let r2 = metrics::metric("r2").unwrap();
-        let line = [standing("RidgeCV", 32_000, &[0.68, 0.69, 0.68])];
-        let forest = |scores: &[f64]| [standing("RandomForestRegressor", 2000, scores)];
-        assert_eq!(overtaking(&line, &forest(&[0.74, 0.75, 0.74]), r2), Some(0));
+        let overtakes = |other: Standing| {
+            let standings = [standing("RidgeCV", 32_000, &[0.68, 0.69, 0.68], 0.0), other];
+            let end = if standings[1].rows == 32_000 { 2 } else { 1 };
+            overtaking(&standings, (end, 3), r2) == Some(1)
+        };
+        let sampled = |scores: &[f64]| standing("RandomForestRegressor", 2000, scores, 0.0);
+        assert!(overtakes(sampled(&[0.74, 0.75, 0.74])));
         // By no more than its own error.
-        assert_eq!(overtaking(&line, &forest(&[0.60, 0.80, 0.70]), r2), None);
-        assert_eq!(overtaking(&line, &forest(&[0.64, 0.65, 0.66]), r2), None);
+        assert!(!overtakes(sampled(&[0.60, 0.80, 0.70])));
+        assert!(!overtakes(sampled(&[0.64, 0.65, 0.66])));
+        // Level on the same rows, and rising.
+        let boosted = |gain: f64| standing("HistGradientBoostingRegressor", 32_000, &[0.67, 0.69, 0.68], gain);
+        assert!(overtakes(boosted(0.03)) && !overtakes(boosted(0.002)) && !overtakes(boosted(0.0)));
     }
 
     #[test]

@@ -9,8 +9,10 @@ pub use candidates::Size;
 pub use compare::{Contest, compare};
 pub use standing::Standing;
 
+use crate::report;
 use ermine::{AnyEstimator, Entry, Result, Spec, Task};
 use serde::Serialize;
+use std::cmp::Ordering;
 
 /// How much work a comparison may take: about ten seconds, a minute, ten minutes on a laptop with two cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -33,13 +35,18 @@ impl Effort {
         }
     }
 
-    /// Predicted seconds of one core for the comparison; the fits that follow may take as much again.
+    /// Predicted seconds of one core for the comparison; the two fits that follow may take as much again.
     pub fn work(self) -> f64 {
         match self {
             Effort::Quick => 10.0,
             Effort::Normal => 60.0,
             Effort::Thorough => 600.0,
         }
+    }
+
+    /// Predicted seconds of one core for each of the fits that follow: without the test rows, and on all.
+    pub fn work_of_fit(self) -> f64 {
+        0.5 * self.work()
     }
 
     /// Models are compared on this many rows at most.
@@ -163,11 +170,23 @@ impl Comparison {
             let on = format!("on a sample of {} rows", best.rows);
             return format!("best of {} {by}; {on} ahead of the others on {}", scored.len(), self.rows);
         }
+        let is_ahead = |other: &Standing| {
+            let order = other.mean.partial_cmp(&best.mean);
+            order == Some(if self.greater_is_better { Ordering::Greater } else { Ordering::Less })
+        };
+        let tried = scored.len();
+        if let (Some(expected), Some(ahead)) = (best.expected, scored.iter().find(|other| is_ahead(other))) {
+            let expected = report::digits(expected);
+            return format!(
+                "best of {tried} {by}: it gains most from more rows, {expected} expected; {} led",
+                ahead.model
+            );
+        }
         let others = match tied.len() {
             0 => "no other is tied with it".to_string(),
             n if n <= 4 => format!("tied with {}", tied.join(", ")),
             n => format!("tied with {n} others"),
         };
-        format!("best of {} {by}; {others}", scored.len())
+        format!("best of {tried} {by}; {others}")
     }
 }

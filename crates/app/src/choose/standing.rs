@@ -18,6 +18,8 @@ pub struct Standing {
     /// The metric on each fold; R2 against the spread of all rows, so that a fold whose rows are alike does not decide.
     pub scores: Vec<f64>,
     pub mean: Option<f64>,
+    /// What the mean becomes on all rows that the model can be fitted on, judged by how it rose from sample to sample.
+    pub expected: Option<f64>,
     /// Half the width of a 95 % interval for the mean, by Student's t over the folds; folds share most of their rows to learn from,
     /// which widens it (Nadeau and Bengio 2003).
     pub margin: Option<f64>,
@@ -47,6 +49,7 @@ impl Standing {
             rows,
             scores: Vec::new(),
             mean: None,
+            expected: None,
             margin: None,
             seconds: 0.0,
             tuned,

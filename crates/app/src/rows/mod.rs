@@ -251,7 +251,7 @@ impl RowSet {
         };
         let (cols, weighted) = (plan.features.columns.len(), plan.weights.is_some());
         let disk = file.finish(
-            Shape { rows: 0, cols, target, sparse: false, stored: 0, weighted },
+            Shape { rows: 0, cols, target, sparse: false, stored: 0, distinct: 0, weighted },
             feature_kinds(&plan.features),
         )?;
         Ok((Held::Disk(disk), labels, hash.finalize()))

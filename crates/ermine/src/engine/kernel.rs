@@ -138,9 +138,14 @@ pub fn resolve_gamma(gamma: Gamma, x: &X, weights: Option<&[f64]>) -> f64 {
                 total += mass;
             }
             let variance = scatter / total;
-            if variance > 0.0 { 1.0 / (x.cols() as f64 * variance) } else { 1.0 }
+            scale_gamma(x.cols() as f64, variance)
         }
     }
+}
+
+/// `1 / (cols variance)`; 1 where there is no variance, or so little that no number is large enough.
+pub fn scale_gamma(cols: f64, variance: f64) -> f64 {
+    Some(1.0 / (cols * variance)).filter(|gamma| gamma.is_finite()).unwrap_or(1.0)
 }
 
 impl Kernel {

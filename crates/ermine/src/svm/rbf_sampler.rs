@@ -10,6 +10,7 @@ use crate::{
         params, reduce,
         stats::ColumnMoments,
     },
+    engine::kernel::scale_gamma,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +58,7 @@ impl Estimator for RBFSampler {
                 let centre = moments.mean.iter().sum::<f64>() / p;
                 let spread = |j: usize| moments.variance(j) + (moments.mean[j] - centre).powi(2);
                 let variance = (0..cols).map(spread).sum::<f64>() / p;
-                if variance > 0.0 { 1.0 / (p * variance) } else { 1.0 }
+                scale_gamma(p, variance)
             }
         };
         let mut rng = ctx.rng("RBFSampler", 0);

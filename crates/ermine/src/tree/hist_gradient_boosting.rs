@@ -156,7 +156,8 @@ macro_rules! boosting {
         impl Estimator for $name {
             type Model = BoostingModel;
 
-            const INFO: Info = Info { resume: true,
+            const INFO: Info = Info {
+                resume: true,
                 missing: true,
                 categories: true,
                 random: true,
@@ -165,6 +166,7 @@ macro_rules! boosting {
                     "min_samples_leaf counts rows, whatever their weights",
                 )],
                 flexibility: Flexibility::Ensemble,
+                keeps_learning: true,
 ..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Shares(REASON))
             };
 
@@ -278,11 +280,7 @@ impl Settings<'_> {
         if shape.rows >= MOST_ROWS {
             return Err(Error::Unsupported(format!("{} takes fewer than {MOST_ROWS} rows", self.name)));
         }
-        let early = match self.early_stopping {
-            EarlyStopping::Auto => shape.rows > 10_000,
-            EarlyStopping::Yes => true,
-            EarlyStopping::No => false,
-        };
+        let early = self.stops_early(shape.rows);
         let drawn = |row: u32| {
             let of_all = batch.first as u64 + u64::from(row);
             early && rng::unit(rng::key(ctx.seed, "validation", of_all)) < self.validation_fraction
@@ -860,16 +858,28 @@ fn negated(losses: &[f64]) -> Array {
 
 impl Settings<'_> {
     /// Nanoseconds: columns are cut into bins once; each tree counts rows, level by level, for each class.
+    /// Whether rows are held out to say when to stop.
+    fn stops_early(&self, rows: usize) -> bool {
+        match self.early_stopping {
+            EarlyStopping::Auto => rows > 10_000,
+            EarlyStopping::Yes => true,
+            EarlyStopping::No => false,
+        }
+    }
+
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, _, classes) = shape.sizes();
         // Bins are counted in every column, however few values a sparse row holds.
         let p = shape.cols.max(1) as f64;
-        let trees = self.max_iter as f64 * if classes > 2.0 { classes } else { 1.0 };
+        // Held-out rows stop it before the end, where it looks at them.
+        let rounds = self.max_iter as f64 * if self.stops_early(shape.rows) { 0.7 } else { 1.0 };
+        let trees = rounds * if classes > 2.0 { classes } else { 1.0 };
         let leaves = (self.max_leaves as f64).min(1.0 + n / self.min_rows_leaf as f64);
         let levels = leaves.log2().min(self.max_depth as f64).max(1.0);
         let tried = (self.max_features * p).max(1.0);
         // Rows are counted level by level, and every leaf looks at its bins whether rows fill them or not.
-        let bins = (self.max_bins as f64).min(n);
+        let distinct = if shape.distinct > 0 { shape.distinct as f64 } else { n };
+        let bins = (self.max_bins as f64).min(n).min(distinct);
         let tree = n * self.subsample * (20.0 + levels * tried) + 18.0 * leaves * tried * bins;
         1e5 + n * p * 30.0 + trees * tree
     }
