@@ -1,9 +1,10 @@
 """Models in other programs: ONNX in onnxruntime, SQL in SQLite and DuckDB, C and Rust compiled. All say what Ermine
-says."""
+says. ERMINE_POSTGRES=postgresql://... names a PostgreSQL server to ask as well, with psycopg."""
 
 import functools
 import io
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -139,6 +140,22 @@ SQL = [
 ]  # fmt: skip
 
 
+def in_postgres(address, new, select):
+    import psycopg
+
+    with psycopg.connect(address) as connection, connection.cursor() as cursor:
+        cursor.execute("create schema if not exists main")
+        cursor.execute("drop table if exists main.rows_of")
+        kinds = {"id": "bigint", "kind": "text"}
+        columns = ", ".join(f'"{name}" {kinds.get(name, "double precision")}' for name in new)
+        cursor.execute(f"create table main.rows_of ({columns})")
+        with cursor.copy("copy main.rows_of from stdin") as copy:
+            for row in new.astype(object).where(new.notna(), None).itertuples(index=False):
+                copy.write_row(row)
+        cursor.execute(select)
+        return pd.DataFrame(cursor.fetchall(), columns=[column.name for column in cursor.description])
+
+
 @pytest.mark.parametrize("name", SQL)
 def test_sql(tables, name):
     folder, new = tables
@@ -153,6 +170,8 @@ def test_sql(tables, name):
     duck.register("given", new)
     duck.execute("create table rows_of as select * from given")
     found["DuckDB"] = duck.execute(select).df()
+    if address := os.environ.get("ERMINE_POSTGRES"):
+        found["PostgreSQL"] = in_postgres(address, new, select)
     for database, table in found.items():
         shares = [column for column in table if column.startswith("p(")]
         answer = (table["prediction"].to_numpy(), table[shares].to_numpy(float) if shares else None)

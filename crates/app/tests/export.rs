@@ -139,7 +139,7 @@ fn formulas_say_what_models_say() {
             }
         }
         onnx::model(&fitted).unwrap();
-        if sql::select(&fitted, "data", &[]).is_ok() {
+        if sql::select(&fitted, "data", &[], sql::Dialect::default()).is_ok() {
             in_sql.push(entry.name);
         }
         in_c += usize::from(code::source(&fitted, code::Language::C).is_ok());

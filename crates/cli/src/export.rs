@@ -5,7 +5,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, builder::PossibleValuesParser, v
 use ermine_app::{
     export::{
         code::{self, Language},
-        onnx, sql,
+        onnx,
+        sql::{self, Dialect},
     },
     file,
     store::writer::{Content, Output},
@@ -19,6 +20,7 @@ pub struct Export {
     force: bool,
     table: String,
     keep: Vec<String>,
+    dialect: Dialect,
 }
 
 pub fn command() -> Command {
@@ -55,6 +57,11 @@ pub fn command() -> Command {
                 .action(ArgAction::Append)
                 .value_delimiter(',')
                 .help("Columns of the table that the SELECT hands on"),
+            Arg::new("dialect")
+                .long("dialect")
+                .value_parser(PossibleValuesParser::new(["postgresql", "standard"]))
+                .default_value("postgresql")
+                .help("SQL of PostgreSQL, which SQLite and DuckDB read too, or nothing but standard SQL"),
         ])
 }
 
@@ -66,6 +73,10 @@ pub fn call(matches: &ArgMatches) -> Export {
         force: matches.get_flag("force"),
         table: matches.get_one::<String>("table").expect("it has a default").clone(),
         keep: matches.get_many::<String>("keep").into_iter().flatten().cloned().collect(),
+        dialect: match matches.get_one::<String>("dialect").map(String::as_str) {
+            Some("standard") => Dialect::Standard,
+            _ => Dialect::PostgreSql,
+        },
     }
 }
 
@@ -73,7 +84,7 @@ pub fn export(out: &mut impl Write, call: &Export) -> Result<(), Failure> {
     let fitted = file::load(&call.model)?;
     let bytes = match call.to.as_str() {
         "onnx" => onnx::model(&fitted)?,
-        "sql" => sql::select(&fitted, &call.table, &call.keep)?.into_bytes(),
+        "sql" => sql::select(&fitted, &call.table, &call.keep, call.dialect)?.into_bytes(),
         "c" => code::source(&fitted, Language::C)?.into_bytes(),
         _ => code::source(&fitted, Language::Rust)?.into_bytes(),
     };

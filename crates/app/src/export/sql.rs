@@ -1,9 +1,8 @@
-//! A formula as one SELECT of standard SQL: each step is a column of a common table expression, so that nothing is
+//! A formula as one SELECT: each step is a column of a common table expression, so that nothing is
 //! written twice.
 //!
-//! A missing value is NULL, as it is in a table; a level that the model does not know is NULL as well. Numbers are
-//! written with an exponent,
-//! which makes them doubles everywhere.
+//! A missing value is NULL, as it is in a table; a level that the model does not know is NULL as well. What goes in
+//! and what comes out is cast to a double: in PostgreSQL a number with an exponent is a decimal.
 
 use super::{
     Written,
@@ -13,13 +12,24 @@ use crate::{Fitted, table::Kind};
 use ermine::{Error, Output, Result};
 use std::fmt::Write;
 
+/// How intermediate tables are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// `AS MATERIALIZED`, which SQLite and DuckDB read as well. PostgreSQL would put each step into the next one otherwise, wherever
+    /// that uses it, and not come to an end.
+    #[default]
+    PostgreSql,
+    /// Nothing but standard SQL.
+    Standard,
+}
+
 /// A longer statement is no use in a database.
 const MOST: usize = 4 << 20;
 /// Columns of an intermediate table; SQLite allows 2,000.
 const MOST_COLUMNS: usize = 1500;
 
 /// `SELECT` of the prediction for each row of `table`, beside the columns in `keep`.
-pub fn select(fitted: &Fitted, table: &str, keep: &[String]) -> Result<String> {
+pub fn select(fitted: &Fitted, table: &str, keep: &[String], dialect: Dialect) -> Result<String> {
     let written = Written::of(fitted)?;
     let none = |what: &str| Err(Error::Unsupported(format!("{what} has no form in SQL")));
     let Written { formula, said } = &written;
@@ -29,9 +39,9 @@ pub fn select(fitted: &Fitted, table: &str, keep: &[String]) -> Result<String> {
     for field in &fitted.header.schema.columns {
         let column = name(&field.name);
         raw.push(match field.kind {
-            Kind::Number => format!("CAST({column} AS DOUBLE PRECISION)"),
+            Kind::Number => double(&column),
             Kind::Boolean => format!("CASE WHEN {column} THEN 1e0 WHEN NOT {column} THEN 0e0 END"),
-            Kind::Category if field.levels.is_empty() => "CAST(NULL AS DOUBLE PRECISION)".into(),
+            Kind::Category if field.levels.is_empty() => double("NULL"),
             Kind::Category => {
                 let mut text = format!("CASE {column}");
                 for (code, level) in field.levels.iter().enumerate() {
@@ -42,7 +52,7 @@ pub fn select(fitted: &Fitted, table: &str, keep: &[String]) -> Result<String> {
             _ => return none(&format!("a column of kind {}", field.kind)),
         });
     }
-    let mut layers = Layers::new(formula, table);
+    let mut layers = Layers::new(formula, table, dialect);
     for (at, step) in formula.steps.iter().enumerate().filter(|(at, _)| needed[*at]) {
         match &step.op {
             Op::Rows => layers.put(at, raw.clone()),
@@ -72,13 +82,17 @@ fn string(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A double in every dialect; negative ones in brackets.
+/// Negative ones in brackets.
 fn number(value: f64) -> String {
     match value {
-        value if value.is_nan() => "CAST(NULL AS DOUBLE PRECISION)".into(),
+        value if value.is_nan() => double("NULL"),
         value if value < 0.0 => format!("({value:e})"),
         value => format!("{value:e}"),
     }
+}
+
+fn double(column: &str) -> String {
+    format!("CAST({column} AS DOUBLE PRECISION)")
 }
 
 /// Balanced, so that no parser runs out of stack.
@@ -99,12 +113,13 @@ struct Layers<'a> {
     layers: Vec<String>,
     from: String,
     columns: usize,
+    dialect: Dialect,
 }
 
 impl<'a> Layers<'a> {
-    fn new(formula: &'a Formula, table: &str) -> Layers<'a> {
+    fn new(formula: &'a Formula, table: &str, dialect: Dialect) -> Layers<'a> {
         let from = table.split('.').map(name).collect::<Vec<_>>().join(".");
-        Layers { formula, layers: Vec::new(), from, columns: 0 }
+        Layers { formula, layers: Vec::new(), from, columns: 0, dialect }
     }
 
     fn length(&self) -> usize {
@@ -115,7 +130,8 @@ impl<'a> Layers<'a> {
         let list: Vec<String> =
             columns.into_iter().enumerate().map(|(j, column)| format!("{column} AS e{step}_{j}")).collect();
         self.columns += list.len();
-        let layer = format!("e{step} AS (SELECT *, {} FROM {})", list.join(",\n  "), self.from);
+        let as_table = if self.dialect == Dialect::PostgreSql { "AS MATERIALIZED" } else { "AS" };
+        let layer = format!("e{step} {as_table} (SELECT *, {} FROM {})", list.join(",\n  "), self.from);
         self.layers.push(layer);
         self.from = format!("e{step}");
     }
@@ -244,15 +260,15 @@ impl<'a> Layers<'a> {
                 Output::Probability => {
                     for j in 0..self.formula.width(*id) {
                         let class = classes.get(j).cloned().unwrap_or_else(|| j.to_string());
-                        columns.push(format!("{} AS {}", self.cell(*id, j), name(&format!("p({class})"))));
+                        columns.push(format!("{} AS {}", double(&self.cell(*id, j)), name(&format!("p({class})"))));
                     }
                 }
                 Output::Transform => {
                     for j in 0..self.formula.width(*id) {
-                        columns.push(format!("{} AS transform{j}", self.cell(*id, j)));
+                        columns.push(format!("{} AS transform{j}", double(&self.cell(*id, j))));
                     }
                 }
-                _ => columns.push(format!("{} AS prediction", self.cell(*id, 0))),
+                _ => columns.push(format!("{} AS prediction", double(&self.cell(*id, 0)))),
             }
         }
         let Layers { layers, from, .. } = self;
