@@ -43,12 +43,14 @@ IMPLEMENTATION = {
     "precompute", "random_state", "selection", "shrinking", "solver", "svd_solver", "tol", "verbose", "chunk_size",
 }  # fmt: skip
 
-# Modules of scikit-learn of which Ermine has nothing yet.
+# Modules of scikit-learn of which Ermine has nothing yet, or that are not about models.
 RE_EXPORTED = (
-    "calibration", "covariance", "cross_decomposition", "dummy", "gaussian_process", "inspection", "isotonic", "manifold",
-    "multiclass",
-    "multioutput", "random_projection", "semi_supervised",
+    "base", "calibration", "covariance", "cross_decomposition", "datasets", "dummy", "exceptions", "gaussian_process",
+    "inspection", "isotonic", "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
 )  # fmt: skip
+
+# Modules inside those that people import from.
+SUBMODULES = {"utils": ("class_weight", "extmath", "multiclass", "validation")}
 
 WORDS = {
     "Regression": "Regressor",
@@ -751,15 +753,15 @@ def re_export(module):
     """A module that is all scikit-learn's, so that one import works."""
     theirs = importlib.import_module(f"sklearn.{module}")
     names = public(theirs)
-    listed = "\n".join(f"    {name}," for name in names)
     quoted = "\n".join(f'    "{name}",' for name in names)
     inside = [name for name in getattr(theirs, "__all__", []) if inspect.ismodule(getattr(theirs, name))]
+    inside += SUBMODULES.get(module, ())
     first = "import sys\n\n" if inside else ""
     last = "".join(
         f'\n# `import ermine.{module}.{name}` finds it too.\nsys.modules[f"{{__name__}}.{name}"] = {name}\n'
         for name in inside
     )
-    listed += "".join(f"\n    {name}," for name in inside)
+    listed = "\n".join(f"    {name}," for name in sorted([*names, *inside], key=place))
     return (
         f'"""scikit-learn\'s module: its classes take Ermine\'s as they are. {NOTE}"""\n\n'
         f"{first}from sklearn.{module} import (\n{listed}\n)\n\n__all__ = [\n{quoted}\n]\n{last}"

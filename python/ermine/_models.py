@@ -134,10 +134,13 @@ MODULES = (
 
 #: Modules that are scikit-learn's.
 RE_EXPORTED = (
+    "base",
     "calibration",
     "covariance",
     "cross_decomposition",
+    "datasets",
     "dummy",
+    "exceptions",
     "gaussian_process",
     "inspection",
     "isotonic",
@@ -146,6 +149,7 @@ RE_EXPORTED = (
     "multioutput",
     "random_projection",
     "semi_supervised",
+    "utils",
 )
 
 

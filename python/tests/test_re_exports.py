@@ -7,11 +7,12 @@ import pytest
 import ermine
 
 MODULES = """
-calibration cluster compose covariance cross_decomposition decomposition discriminant_analysis dummy ensemble
-feature_extraction feature_extraction.image feature_extraction.text feature_selection gaussian_process
+base calibration cluster compose covariance cross_decomposition datasets decomposition discriminant_analysis
+dummy ensemble exceptions feature_extraction feature_extraction.image feature_extraction.text feature_selection gaussian_process
 gaussian_process.kernels impute inspection isotonic kernel_approximation kernel_ridge linear_model manifold metrics
 metrics.cluster metrics.pairwise mixture model_selection multiclass multioutput naive_bayes neighbors neural_network
-pipeline preprocessing random_projection semi_supervised svm tree
+pipeline preprocessing random_projection semi_supervised svm tree utils
+utils.class_weight utils.extmath utils.multiclass utils.validation
 """.split()
 
 
