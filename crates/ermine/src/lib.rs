@@ -111,6 +111,8 @@ models! { $
     linear::LinearRegression,
     linear::Ridge,
     linear::RidgeCV,
+    linear::RidgeClassifier,
+    linear::RidgeClassifierCV,
     linear::BayesianRidge,
     linear::HuberRegressor,
     linear::Lasso,

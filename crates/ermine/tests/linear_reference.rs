@@ -66,6 +66,29 @@ fn ctx() -> Ctx {
 }
 
 #[test]
+fn ridge_classifiers() {
+    let sample = Sample::new();
+    let (two, three) = (sample.codes("binary"), sample.codes("three"));
+    let params = RidgeClassifier { alpha: 2.0, ..Default::default() };
+    let data = sample.data().classes(&three, 3).unwrap();
+    let weighted = data.clone().weights(&sample.weights).unwrap();
+    let linear = params.fit(&weighted, &ctx()).unwrap().model.linear;
+    sample.same("ridge_classifier", &linear.coef.values, &linear.intercept, 1e-12);
+    let ones = two.iter().sum::<u32>() as f64;
+    let rows = two.len() as f64;
+    let balance: Vec<f64> = two.iter().map(|&c| rows / 2.0 / if c == 1 { ones } else { rows - ones }).collect();
+    let balanced = sample.data().classes(&two, 2).unwrap().weights(balance).unwrap();
+    let linear = params.fit(&balanced, &ctx()).unwrap().model.linear;
+    sample.same("ridge_classifier_balanced", &linear.coef.values, &linear.intercept, 1e-12);
+    let chosen = RidgeClassifierCV { alphas: vec![0.01, 1.0, 100.0, 1e4], ..Default::default() };
+    let model = chosen.fit(&data, &ctx()).unwrap().model;
+    let linear = &model.classifier.linear;
+    sample.same("ridge_classifier_cv", &linear.coef.values, &linear.intercept, 1e-12);
+    close("alpha", &[model.alpha], &sample.expected("ridge_classifier_cv", "alpha"), 0.0);
+    close("score", &[model.best_score], &sample.expected("ridge_classifier_cv", "score"), 1e-12);
+}
+
+#[test]
 fn lasso_family() {
     let sample = Sample::new();
     let y = sample.column("y");
