@@ -115,6 +115,7 @@ models! { $
     linear::RidgeClassifierCV,
     linear::BayesianRidge,
     linear::HuberRegressor,
+    linear::QuantileRegressor,
     linear::Lasso,
     linear::ElasticNet,
     linear::LassoCV,

@@ -89,6 +89,27 @@ fn ridge_classifiers() {
 }
 
 #[test]
+fn quantiles() {
+    let sample = Sample::new();
+    let y = sample.column("y");
+    let data = sample.data().real(&y).unwrap();
+    let weighted = data.clone().weights(&sample.weights).unwrap();
+    let half = QuantileRegressor { alpha: 0.0, ..Default::default() };
+    let high = QuantileRegressor { quantile: 0.9, alpha: 0.02, ..Default::default() };
+    let origin = QuantileRegressor { quantile: 0.3, alpha: 0.05, fit_intercept: false };
+    for (name, params, data) in
+        [("quantile_half", half, &data), ("quantile_high", high, &weighted), ("quantile_origin", origin, &data)]
+    {
+        let fit = params.fit(data, &ctx()).unwrap();
+        assert_eq!(fit.log.stop(), Stop::Converged, "{name}: {}", fit.log);
+        sample.same(name, &fit.model.coef.values, &fit.model.intercept, 1e-10);
+        // Coefficients that are zero are exactly zero.
+        let zeros = |w: &[f64]| w.iter().filter(|w| **w == 0.0).count();
+        assert_eq!(zeros(&fit.model.coef.values), zeros(&sample.expected(name, "coef")), "{name}");
+    }
+}
+
+#[test]
 fn lasso_family() {
     let sample = Sample::new();
     let y = sample.column("y");

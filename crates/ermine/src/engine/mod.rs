@@ -26,6 +26,7 @@ pub mod nested;
 pub mod newton;
 pub mod non_negative;
 pub mod order;
+pub mod pinball;
 pub mod points;
 pub mod quantile;
 pub mod sgd;
