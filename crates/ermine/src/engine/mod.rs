@@ -28,6 +28,7 @@ pub mod non_negative;
 pub mod order;
 pub mod pinball;
 pub mod points;
+pub mod pool;
 pub mod quantile;
 pub mod sgd;
 pub mod shap;
