@@ -18,6 +18,21 @@ def squares(X, y, l2=0.0):
     return lambda m: np.sum((y - linear_scores(m, X)[:, 0]) ** 2) + l2 * np.sum(coefficients(m)[0] ** 2)
 
 
+def squares_of_all(X, Y, l2=0.0):
+    """||Y - XW - b||^2 + l2 ||W||^2 for several targets"""
+    return lambda m: np.sum((Y - linear_scores(m, X)) ** 2) + l2 * np.sum(coefficients(m)[0] ** 2)
+
+
+def pinball(X, y, quantile, alpha):
+    """mean of max(q r, (q - 1) r) + alpha ||w||_1, r = y - Xw - b"""
+
+    def value(m):
+        r = y - linear_scores(m, X)[:, 0]
+        return np.mean(np.maximum(quantile * r, (quantile - 1) * r)) + alpha * np.abs(coefficients(m)[0]).sum()
+
+    return value
+
+
 def lasso(X, y, alpha):
     """||y - Xw - b||^2 / 2n + alpha ||w||_1"""
     return lambda m: squares(X, y)(m) / (2 * len(y)) + alpha * np.abs(coefficients(m)[0]).sum()

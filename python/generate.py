@@ -46,7 +46,7 @@ IMPLEMENTATION = {
 # Modules of scikit-learn of which Ermine has nothing yet, or that are not about models.
 RE_EXPORTED = (
     "base", "calibration", "covariance", "cross_decomposition", "datasets", "dummy", "exceptions", "gaussian_process",
-    "inspection", "isotonic", "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
+    "inspection", "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
 )  # fmt: skip
 
 # Modules inside those that people import from.
@@ -183,6 +183,8 @@ class Model:
         if self.task == "Density" and self.has("Decision"):
             base = "OutlierDetector"
         bases = []
+        if self.info["one_column"]:
+            bases.append("OneColumn")
         if self.has("Deviation"):
             bases.append("Deviations")
         if self.has("Leaf"):
@@ -312,13 +314,14 @@ class Model:
 # Finding out
 
 
-def rows_of(task, classes):
+def rows_of(model, classes):
     """A few rows that every model takes: counts, with a positive target or classes."""
     rng = np.random.RandomState(0)
     x = rng.poisson(3.0, (60, 4)).astype(float) + np.arange(60)[:, None] % classes
-    if task == "Regression":
-        return x, 1.0 + x @ np.array([1.0, 0.5, 0.25, 0.125]) + rng.rand(60)
-    if task == "Classification":
+    if model.task == "Regression":
+        y = 1.0 + x @ np.array([1.0, 0.5, 0.25, 0.125]) + rng.rand(60)
+        return np.ascontiguousarray(x[:, :1]) if model.info["one_column"] else x, y
+    if model.task == "Classification":
         return x, (np.arange(60, dtype=np.uint32) % classes, classes)
     return x, None
 
@@ -328,7 +331,7 @@ def fitted(model, params):
     failure = None
     codes = np.arange(60, dtype=np.uint32) % 3
     for classes in (3, 2):
-        x, y = rows_of(model.task, classes)
+        x, y = rows_of(model, classes)
         # Some transformers need a target.
         for target in (y, (codes, 3), codes.astype(float)) if y is None else (y,):
             try:
@@ -484,6 +487,8 @@ def example(model):
     lines = [f"from sklearn.datasets import {data}", imports, "", f"X, y = {data}(return_X_y=True)"]
     if model.name == "CategoricalNB":
         lines += ["X = X.round()  # whole numbers as categories"]
+    if model.info["one_column"]:
+        lines += ["X = X[:, 2]"]
     if model.supervised:
         lines += [f"model = {make}.fit(X, y)", "model.predict(X[:3])", "model.score(X, y)"]
     elif model.task == "Clustering":
@@ -612,7 +617,7 @@ def in_single_precision(model):
         return [], []
     found, said = None, None
     for classes in (3, 2):
-        x, y = rows_of(model.task, classes)
+        x, y = rows_of(model, classes)
         target = y[0] if isinstance(y, tuple) else y if y is not None else np.arange(60) % 3
         try:
             with warnings.catch_warnings():
@@ -793,7 +798,11 @@ def page(model):
         if any(info[flag] for flag in flags)
         else []
     )
-    needs = {"non_negative": "non-negative columns", "scale": "columns of similar scale"}
+    needs = {
+        "one_column": "a single column",
+        "non_negative": "non-negative columns",
+        "scale": "columns of similar scale",
+    }
     wants = [word for flag, word in needs.items() if info[flag]]
     wants += {"Any": [], "Count": ["a non-negative target"], "Positive": ["a positive target"]}[info["target"]]
     if wants:

@@ -82,6 +82,29 @@ def huber(env):
     return Bench(contenders, measures.huber(X, y, 1.35, 1e-4), 1e-6)
 
 
+@task("quantile 10,000 x 20", family="linear", target=2.0)
+def quantile(env):
+    X, y = data.regression(env.n(10_000), 20)
+    y = data.outliers(y)
+    contenders = same("linear_model.QuantileRegressor", X, y, peers=["sklearn"], quantile=0.8, alpha=1e-3)
+    return Bench(contenders, measures.pinball(X, y, 0.8, 1e-3), 1e-6)
+
+
+@task("RidgeClassifier 200,000 x 100, 10 classes", family="linear", target=1.0)
+def ridge_classifier(env):
+    X, y = data.classes(env.n(200_000), 100, k=10)
+    contenders = same("linear_model.RidgeClassifier", X, y, peers=["sklearn"], alpha=1.0)
+    signs = 2.0 * (y[:, None] == np.unique(y)) - 1.0
+    return Bench(contenders, measures.squares_of_all(X, signs, l2=1.0), 1e-9)
+
+
+@task("isotonic 1,000,000 x 1", family="linear", target=1.0)
+def isotonic(env):
+    X, y = data.regression(env.n(1_000_000), 1)
+    contenders = same("isotonic.IsotonicRegression", X[:, 0].copy(), y, peers=["sklearn"])
+    return Bench(contenders, lambda m: float(np.sum((y - m.predict(X[:, 0])) ** 2)), 1e-9)
+
+
 def logistic(n, p):
     X, y = data.classes(n, p)
     X = data.scaled(X)

@@ -220,7 +220,7 @@ class Estimator:
         if "HistGradientBoosting" in self._name and weights is not None and weights.any() and not weights.all():
             # Bins are quantiles of the rows, and rows without weight are none.
             X, target, weights = _taken(np.flatnonzero(weights), X, target, weights)
-        if "cv" in self._forms and not (self._name == "RidgeCV" and self.cv is None) and self._crosses(keep):
+        if "cv" in self._forms and not (self._name in ("RidgeCV", "RidgeClassifierCV") and self.cv is None) and self._crosses(keep):
             params.pop("cv", None)
             order, bounds = self._by_fold(X, y)
             starts.append(("cv", bounds))

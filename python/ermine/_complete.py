@@ -161,6 +161,43 @@ def _ridge(self, X, y, weights, rows):
         self.n_iter_ = None
 
 
+def _ridge_classifier(self, X, y, weights, rows):
+    from sklearn.preprocessing import LabelBinarizer
+
+    if y is not None:
+        self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
+        self._label_type = None if self._label_type is None else np.dtype(np.int64)
+    if not self.fit_intercept:
+        self.intercept_ = 0.0
+    if self._name == "RidgeClassifier":
+        _ridge(self, X, y, weights, rows)
+    else:
+        _ridge_cv(self, X, y, weights, rows)
+    if len(self.coef_) == 1:
+        self.coef_ = self.coef_[0]
+
+
+def _ridge_cv(self, X, y, weights, rows):
+    if self.cv is None:
+        self.alpha_ = float(self.alpha_)
+    if self.cv is None and weights is not None:
+        self.best_score_ *= weights.mean()  # scikit-learn divides the weighted errors by the number of rows
+
+
+def _isotonic(self, X, y, weights, rows):
+    from sklearn.isotonic import check_increasing
+
+    self.increasing_ = bool(self.increasing_)
+    self._build_f(self.X_thresholds_, self.y_thresholds_)
+    if X is not None and self.increasing == "auto":
+        self.increasing_ = check_increasing(X[:, 0], y)  # which warns where the direction is uncertain
+
+
+def _quantile(self, X, y, weights, rows):
+    if not self.fit_intercept:
+        self.intercept_ = 0.0
+
+
 def _bayesian_ridge(self, X, y, weights, rows):
     self.X_scale_, self.scores_ = np.ones(self.n_features_in_), []
 
@@ -629,6 +666,7 @@ FAMILIES = {
     "HistGradientBoostingRegressor": _boosting,
     "HuberRegressor": _huber,
     "IncrementalPCA": _incremental_pca,
+    "IsotonicRegression": _isotonic,
     "KBinsDiscretizer": _bins,
     "KMeans": _k_means,
     "KNNImputer": _knn_imputer,
@@ -659,6 +697,7 @@ FAMILIES = {
     "PoissonRegressor": _glm,
     "PolynomialFeatures": _polynomial,
     "QuadraticDiscriminantAnalysis": _quadratic,
+    "QuantileRegressor": _quantile,
     "RBFSampler": _width,
     "RFE": _support_mask,
     "RadiusNeighborsClassifier": _neighbours,
@@ -666,6 +705,9 @@ FAMILIES = {
     "RandomForestClassifier": _forest,
     "RandomForestRegressor": _forest,
     "Ridge": _ridge,
+    "RidgeCV": _ridge_cv,
+    "RidgeClassifier": _ridge_classifier,
+    "RidgeClassifierCV": _ridge_classifier,
     "RobustScaler": _robust,
     "SVC": _support,
     "SVR": _support,

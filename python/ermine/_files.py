@@ -51,7 +51,8 @@ def _saved(estimator):
         model, log = _selection(estimator), _SELECTED
     params, starts = estimator._engine_params()
     del starts  # where a fit began is not part of the model
-    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
+    width = 1 if estimator._info["one_column"] else estimator.n_features_in_
+    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(width)])
     target = None
     if estimator._info["task"] in ("Regression", "Classification"):
         target = {"name": "y", "kind": "number", "classes": []}

@@ -118,6 +118,11 @@ def _nets(self, _):
         raise Elsewhere("l1_ratio=0, which is Ridge")
 
 
+def _quantiles(self, _):
+    if self.solver not in ("highs", "highs-ds", "highs-ipm"):
+        raise Elsewhere(f"solver={self.solver!r}")
+
+
 def _nu(self, _):
     if self.class_weight is not None:
         raise Elsewhere("class_weight, which libsvm's nu machines take otherwise")
@@ -215,7 +220,8 @@ PARAMETER_RULES = (
     (("BernoulliNB", "CategoricalNB", "ComplementNB", "MultinomialNB"), _counts),
     (("SGDClassifier", "SGDRegressor"), _descent),
     (("MLPClassifier", "MLPRegressor"), _networks),
-    (("Ridge",), _ridge),
+    (("Ridge", "RidgeClassifier"), _ridge),
+    (("QuantileRegressor",), _quantiles),
     (("Lasso", "ElasticNet"), _nets),
     (("NuSVC",), _nu),
     (("SVC", "NuSVC"), _machines),
@@ -338,9 +344,9 @@ ROW_RULES = (
     (("DBSCAN",), _density),
     (("StandardScaler", "RobustScaler"), _centred),
     (("SimpleImputer",), _empty),
-    (("Ridge",), _intercept_of_sparse),
+    (("Ridge", "RidgeClassifier"), _intercept_of_sparse),
     (("IncrementalPCA",), _small_batches),
-    (("RidgeCV",), _weighted_folds),
+    (("RidgeCV", "RidgeClassifierCV"), _weighted_folds),
     (("PCA",), _too_many_components),
 )
 

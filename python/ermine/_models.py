@@ -8,6 +8,7 @@ import sklearn.discriminant_analysis
 import sklearn.ensemble
 import sklearn.feature_selection
 import sklearn.impute
+import sklearn.isotonic
 import sklearn.kernel_approximation
 import sklearn.kernel_ridge
 import sklearn.linear_model
@@ -25,8 +26,11 @@ __all__ = [
     "LinearRegression",
     "Ridge",
     "RidgeCV",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
     "BayesianRidge",
     "HuberRegressor",
+    "QuantileRegressor",
     "Lasso",
     "ElasticNet",
     "LassoCV",
@@ -40,6 +44,7 @@ __all__ = [
     "SGDRegressor",
     "SGDClassifier",
     "Perceptron",
+    "IsotonicRegression",
     "GaussianNB",
     "MultinomialNB",
     "BernoulliNB",
@@ -120,6 +125,7 @@ MODULES = (
     "ensemble",
     "feature_selection",
     "impute",
+    "isotonic",
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
@@ -143,7 +149,6 @@ RE_EXPORTED = (
     "exceptions",
     "gaussian_process",
     "inspection",
-    "isotonic",
     "manifold",
     "multiclass",
     "multioutput",
@@ -367,6 +372,165 @@ class RidgeCV(_tasks.Regressor, sklearn.linear_model.RidgeCV):
         return self._fit_either(X, y, sample_weight=sample_weight, **params)
 
 
+class RidgeClassifier(_tasks.Classifier, sklearn.linear_model.RidgeClassifier):
+    """Classification by ridge regression on targets of -1 and 1, one class against the rest: a closed form, and fast for many classes.
+
+    Objective: ``min_{W,b} sum_i ||t_i - W x_i - b||^2 + alpha ||W||^2, t_ik = 1 for the class of row i and -1 for
+    the others``
+
+    Parameters
+    ----------
+    alpha : a number >= 0, default=1.0
+        Regularisation strength; 0 is ordinary least squares.
+    fit_intercept : bool, default=True
+        Whether to fit intercepts, which are not penalised.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    positive : bool, default=False
+        Whether coefficients are constrained to be non-negative.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+    copy_X, max_iter, tol, solver, random_state : any
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.linear_model import RidgeClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RidgeClassifier(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "RidgeClassifier"
+    _outputs = ('Class', 'Decision')
+    _peer = sklearn.linear_model.RidgeClassifier
+    _ignored = ('copy_X', 'max_iter', 'tol', 'solver', 'random_state')
+    _singles = ('coef_', 'intercept_')
+    _single_answers = ('decision_function',)
+
+    def __init__(
+        self,
+        alpha=1.0,
+        *,
+        fit_intercept=True,
+        copy_X=True,
+        max_iter=None,
+        tol=0.0001,
+        class_weight=None,
+        solver='auto',
+        positive=False,
+        random_state=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            copy_X=copy_X,
+            max_iter=max_iter,
+            tol=tol,
+            class_weight=class_weight,
+            solver=solver,
+            positive=positive,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit_either(X, y, sample_weight=sample_weight)
+
+
+class RidgeClassifierCV(_tasks.Classifier, sklearn.linear_model.RidgeClassifierCV):
+    """Classification by ridge regression with the strength chosen by cross-validation; leave-one-out, the default, has a closed form.
+
+    Objective: ``min_{W,b} sum_i ||t_i - W x_i - b||^2 + alpha ||W||^2, t_ik = 1 for the class of row i and -1 for
+    the others, alpha by held-out rows``
+
+    Parameters
+    ----------
+    alphas : a list of numbers > 0, default=(0.1, 1.0, 10.0)
+        Regularisation strengths to try.
+    fit_intercept : bool, default=True
+        Whether to fit intercepts, which are not penalised.
+    cv : None or an integer >= 2, default=None
+        Number of cross-validation folds; none for leave-one-out.
+    class_weight : dict | str | None, default=None
+        Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
+        inverse of their shares.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+    scoring, store_cv_results : any
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    alpha_
+    best_score_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.linear_model import RidgeClassifierCV
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = RidgeClassifierCV().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "RidgeClassifierCV"
+    _outputs = ('Class', 'Decision')
+    _peer = sklearn.linear_model.RidgeClassifierCV
+    _singles = ('coef_', 'intercept_')
+    _single_answers = ('decision_function',)
+
+    def __init__(
+        self,
+        alphas=(0.1, 1.0, 10.0),
+        *,
+        fit_intercept=True,
+        scoring=None,
+        cv=None,
+        class_weight=None,
+        store_cv_results=False,
+        n_jobs=None,
+    ):
+        super().__init__(
+            alphas=alphas,
+            fit_intercept=fit_intercept,
+            scoring=scoring,
+            cv=cv,
+            class_weight=class_weight,
+            store_cv_results=store_cv_results,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y, sample_weight=None, **params):
+        """Fit to rows and their target."""
+        return self._fit_either(X, y, sample_weight=sample_weight, **params)
+
+
 class BayesianRidge(_outputs.Deviations, _tasks.Regressor, sklearn.linear_model.BayesianRidge):
     """Ridge regression whose penalty and noise level maximise the marginal likelihood; predicts with a standard deviation.
 
@@ -539,6 +703,77 @@ class HuberRegressor(_tasks.Regressor, sklearn.linear_model.HuberRegressor):
             fit_intercept=fit_intercept,
             tol=tol,
             delta=delta,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit_either(X, y, sample_weight=sample_weight)
+
+
+class QuantileRegressor(_tasks.Regressor, sklearn.linear_model.QuantileRegressor):
+    """Linear regression for a quantile of the target, such as its median, with an L1 penalty.
+
+    Outliers in the target hardly matter.
+
+    Objective: ``min_{w,b} 1/n sum_i max(q r_i, (q - 1) r_i) + alpha ||w||_1, r_i = y_i - w.x_i - b``
+
+    Parameters
+    ----------
+    quantile : a number in (0, 1), default=0.5
+        The quantile to predict.
+    alpha : a number >= 0, default=1.0
+        Strength of the L1 penalty.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+    solver : any
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
+    solver_options : any
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.linear_model import QuantileRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = QuantileRegressor(alpha=1.0).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "QuantileRegressor"
+    _outputs = ('Value',)
+    _peer = sklearn.linear_model.QuantileRegressor
+    _ignored = ('solver',)
+
+    def __init__(
+        self,
+        *,
+        quantile=0.5,
+        alpha=1.0,
+        fit_intercept=True,
+        solver='highs',
+        solver_options=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            quantile=quantile,
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            solver_options=solver_options,
             n_jobs=n_jobs,
         )
 
@@ -1855,6 +2090,76 @@ class Perceptron(_tasks.Classifier, sklearn.linear_model.Perceptron):
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on from what was learnt so far with more rows."""
         return self._resume(X, y, classes=classes, sample_weight=sample_weight)
+
+
+class IsotonicRegression(_outputs.OneColumn, _tasks.Regressor, sklearn.isotonic.IsotonicRegression):
+    """The function of one column that fits the target best among all that never fall, or among all that never rise.
+
+    Objective: ``min_f sum_i (y_i - f(x_i))^2, f(x) <= f(x') for x <= x', y_min <= f <= y_max``
+
+    Parameters
+    ----------
+    y_min : None or a number, default=None
+        No prediction is below this.
+    y_max : None or a number, default=None
+        No prediction is above this.
+    increasing : auto or bool, default=True
+        Whether the function rises; auto goes by the sign of Spearman's rank correlation.
+    out_of_bounds : nan | clip | raise, default='nan'
+        What is predicted beyond the values of the fit: not a number, the value at the nearer end, or an error.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    X_min_
+    X_max_
+    X_thresholds_
+    y_thresholds_
+    increasing_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.isotonic import IsotonicRegression
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X = X[:, 2]
+    >>> model = IsotonicRegression().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "IsotonicRegression"
+    _outputs = ('Value',)
+    _peer = sklearn.isotonic.IsotonicRegression
+    _singles = ('X_thresholds_', 'y_thresholds_')
+    _single_answers = ('predict', 'transform')
+
+    def __init__(
+        self,
+        *,
+        y_min=None,
+        y_max=None,
+        increasing=True,
+        out_of_bounds='nan',
+        n_jobs=None,
+    ):
+        super().__init__(
+            y_min=y_min,
+            y_max=y_max,
+            increasing=increasing,
+            out_of_bounds=out_of_bounds,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit_either(X, y, sample_weight=sample_weight)
 
 
 class GaussianNB(_tasks.Classifier, sklearn.naive_bayes.GaussianNB):

@@ -102,6 +102,74 @@ class RidgeCV(Estimator):
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
+class RidgeClassifier(Estimator):
+    coef_: Any
+    intercept_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alpha: float
+    fit_intercept: bool
+    copy_X: Any
+    max_iter: Any
+    tol: Any
+    class_weight: dict | str | None
+    solver: Any
+    positive: bool
+    random_state: Any
+    n_jobs: int | None
+    def __init__(
+        self,
+        alpha: float = ...,
+        *,
+        fit_intercept: bool = ...,
+        copy_X: Any = ...,
+        max_iter: Any = ...,
+        tol: Any = ...,
+        class_weight: dict | str | None = ...,
+        solver: Any = ...,
+        positive: bool = ...,
+        random_state: Any = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class RidgeClassifierCV(Estimator):
+    coef_: Any
+    intercept_: Any
+    alpha_: Any
+    best_score_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    alphas: Sequence[Any]
+    fit_intercept: bool
+    scoring: Any
+    cv: int | None
+    class_weight: dict | str | None
+    store_cv_results: Any
+    n_jobs: int | None
+    def __init__(
+        self,
+        alphas: Sequence[Any] = ...,
+        *,
+        fit_intercept: bool = ...,
+        scoring: Any = ...,
+        cv: int | None = ...,
+        class_weight: dict | str | None = ...,
+        store_cv_results: Any = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None, **params: Any) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
 class BayesianRidge(Estimator):
     coef_: Any
     intercept_: Any
@@ -172,6 +240,32 @@ class HuberRegressor(Estimator):
         fit_intercept: bool = ...,
         tol: float = ...,
         delta: float | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class QuantileRegressor(Estimator):
+    coef_: Any
+    intercept_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    quantile: float
+    alpha: float
+    fit_intercept: bool
+    solver: Any
+    solver_options: Any
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        quantile: float = ...,
+        alpha: float = ...,
+        fit_intercept: bool = ...,
+        solver: Any = ...,
+        solver_options: Any = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
@@ -752,6 +846,33 @@ class Perceptron(Estimator):
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, sample_weight: Any = None) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class IsotonicRegression(Estimator):
+    X_min_: Any
+    X_max_: Any
+    X_thresholds_: Any
+    y_thresholds_: Any
+    increasing_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    y_min: float | None
+    y_max: float | None
+    increasing: Literal["auto"] | bool
+    out_of_bounds: Literal["nan", "clip", "raise"]
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        y_min: float | None = ...,
+        y_max: float | None = ...,
+        increasing: Literal["auto"] | bool = ...,
+        out_of_bounds: Literal["nan", "clip", "raise"] = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
 class GaussianNB(Estimator):

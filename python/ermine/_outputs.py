@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
@@ -136,6 +136,44 @@ class Transforms(TransformerMixin):
                     stacklevel=2,
                 )
         return self._handed_out(found, X)
+
+
+class OneColumn:
+    """For models of a single column, which scikit-learn takes as a flat array too and does not count."""
+
+    def _checked(self, X, y, reset):
+        close = np.finfo(np.float32 if _is_single(X) else np.float64).resolution
+        X = check_array(X, input_name="X", dtype=np.float64, ensure_2d=False)
+        self._check_input_data_shape(X)
+        y = check_array(y, input_name="y", dtype=np.float64, ensure_2d=False)
+        check_consistent_length(X, y)
+        apart = np.diff(np.sort(X, axis=None))
+        if (apart[apart > 0] < close).any():
+            raise Elsewhere(f"values closer than {close:.0e}, which scikit-learn takes for one")
+        return np.ascontiguousarray(X.reshape(-1, 1)), y
+
+    def predict(self, T):
+        """Predict the target.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_samples,) or (n_samples, 1)
+            The values of the column.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The predicted values.
+        """
+        self._check_fitted()
+        return super(Estimator, self).predict(T)
+
+    def __getstate__(self):
+        kept = self.__dict__.get("f_")
+        state = dict(super().__getstate__())
+        if kept is not None:
+            self.f_ = kept  # scikit-learn's method takes it out of the object itself
+        return state
 
 
 class NamesNewColumns(ClassNamePrefixFeaturesOutMixin):

@@ -114,8 +114,10 @@ class Classifier(Estimator):
             return weights
         codes = self.__dict__.pop("_codes")
         if getattr(self, "class_weight", None) is not None:
+            # As in scikit-learn, whose ridge classifiers balance the rows and not their weights.
+            counted = None if "RidgeClassifier" in self._name else weights
             per_class = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=self.classes_[codes], sample_weight=weights
+                self.class_weight, classes=self.classes_, y=self.classes_[codes], sample_weight=counted
             )
             by_class = per_class[codes]
             weights = by_class if weights is None else weights * by_class

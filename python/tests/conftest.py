@@ -50,6 +50,8 @@ def data_for(cls, n=80, p=4, seed=0):
         X, y = make_blobs(n, p, centers=3, random_state=seed)
     if cls._info["non_negative"]:
         X = np.abs(X)
+    if cls._info["one_column"]:
+        X = X[:, :1].copy()
     if cls.__name__ == "CategoricalNB":
         X = X.round()
     if task == "Regression" and cls._info["target"] != "Any":

@@ -62,6 +62,8 @@ REASONS = {
     ("SVC", "predict_proba()"): "scikit-learn's calibration draws its folds",
     ("NuSVC", "predict_proba()"): "scikit-learn's calibration draws its folds",
     ("NuSVC", "*"): "libsvm's own answer moves as much with its tolerance",
+    ("QuantileRegressor", "intercept_"): "of equally good solutions another: the median of an even number of rows",
+    ("QuantileRegressor", "predict()"): "of equally good solutions another: the median of an even number of rows",
     ("*", "n_iter_"): "counts the passes of another method",
     ("*", "n_steps_"): "counts the steps of another method",
     ("*", "estimators_samples_"): "drawn by the engine",

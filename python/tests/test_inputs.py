@@ -165,6 +165,8 @@ def test_feature_names():
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSES if method_of(make(cls))])
 def test_wrong_width_is_refused(cls):
+    if cls._info["one_column"]:
+        pytest.skip("its column may be a flat array, which has no width")
     X, y = data_for(cls)
     model = make(cls).fit(X, y)
     with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 4 features as input"):

@@ -46,9 +46,9 @@ NAMES = {
     "feature_selection": "RFECV SequentialFeatureSelector SelectPercentile GenericUnivariateSelect",
     "gaussian_process": "GaussianProcessRegressor GaussianProcessClassifier",
     "inspection": "permutation_importance partial_dependence",
-    "isotonic": "IsotonicRegression",
-    "linear_model": "QuantileRegressor RidgeClassifier RidgeClassifierCV MultiTaskLasso MultiTaskElasticNet Lars LassoLars lasso_path "
-    "enet_path lars_path RANSACRegressor TheilSenRegressor OrthogonalMatchingPursuit",
+    "isotonic": "check_increasing isotonic_regression",
+    "linear_model": "MultiTaskLasso MultiTaskElasticNet Lars LassoLars lasso_path enet_path "
+    "lars_path RANSACRegressor TheilSenRegressor OrthogonalMatchingPursuit",
     "manifold": "TSNE Isomap MDS LocallyLinearEmbedding SpectralEmbedding",
     "model_selection": "learning_curve validation_curve TunedThresholdClassifierCV",
     "neighbors": "LocalOutlierFactor NearestCentroid KernelDensity",

@@ -20,9 +20,10 @@ const NONE: &[&str] = &[
     "RadiusNeighborsRegressor",
 ];
 
-/// Transformers that no formula is written for yet.
+/// Models and transformers that no formula is written for yet.
 const LATER: &[&str] = &[
     "FeatureHasher",
+    "IsotonicRegression",
     "KBinsDiscretizer",
     "KNNImputer",
     "LogTransformer",
@@ -66,6 +67,9 @@ fn fit(data: &Path, entry: &Entry) -> Result<Fitted, String> {
     job.ignore = vec![other.into()];
     if entry.info.word_counts || entry.info.non_negative {
         job.ignore.push("r".into());
+    }
+    if entry.info.one_column {
+        job.ignore.extend(["q", "r", "kind"].map(String::from));
     }
     job.target = Some(target.into());
     let ctx = Ctx::new(0).with_threads(1);

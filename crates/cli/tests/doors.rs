@@ -20,9 +20,14 @@ fn the_command_line_fits_what_the_crate_fits() {
             Task::Regression => real[i].to_string(),
             _ => ["no", "yes"][codes[i] as usize].to_string(),
         };
-        let row = |(i, row): (usize, &[f64])| format!("{},{},{},{},{}\n", row[0], row[1], row[2], row[3], target(i));
-        let rows: String = values.chunks(COLS).enumerate().map(row).collect();
-        fs::write(&data, format!("a,b,c,d,y\n{rows}")).unwrap();
+        let cols = if entry.info.one_column { 1 } else { COLS };
+        let values: Vec<f64> = values.chunks(COLS).flat_map(|row| row[..cols].to_vec()).collect();
+        let mut text = ["a,", "b,", "c,", "d,"][..cols].concat() + "y\n";
+        for (i, row) in values.chunks(cols).enumerate() {
+            row.iter().for_each(|value| text += &format!("{value},"));
+            text += &format!("{}\n", target(i));
+        }
+        fs::write(&data, text).unwrap();
         let supervised = matches!(entry.info.task, Task::Regression | Task::Classification) || entry.info.supervised;
         let mut command = Command::new(env!("CARGO_BIN_EXE_ermine"));
         command.arg("fit").arg(&data).args(["--model", entry.name, "--test", "0", "--folds", "0", "--seed", "3", "-o"]);
@@ -32,7 +37,7 @@ fn the_command_line_fits_what_the_crate_fits() {
         assert!(output.status.success(), "{}: {message}", entry.name);
 
         let file = file::load(&path).unwrap();
-        let prepared = file.prepare(&Ctx::default(), &X::dense(&values, COLS).unwrap(), &Default::default()).unwrap();
+        let prepared = file.prepare(&Ctx::default(), &X::dense(&values, cols).unwrap(), &Default::default()).unwrap();
         let rows = Data::new(X::dense(&prepared.values, prepared.cols).unwrap());
         let rows = match entry.info.task {
             Task::Regression => rows.real(&real).unwrap(),

@@ -410,6 +410,8 @@ pub struct Info {
     pub reference_level: bool,
     /// Whether it takes weights.
     pub weights: bool,
+    /// Whether it takes a single column.
+    pub one_column: bool,
     /// Whether it takes several targets: numbers, or labels that are 0 or 1.
     pub multi_target: bool,
     /// Whether a transformer needs a target.
@@ -448,6 +450,7 @@ impl Info {
             scale: false,
             reference_level: false,
             weights: true,
+            one_column: false,
             multi_target: false,
             supervised: false,
             random: false,
@@ -574,7 +577,8 @@ fn check_sound<M: Model>(name: &str, model: &M, log: &FitLog, data: &dyn Source)
         return Ok(());
     }
     let mut buffers = Buffers::default();
-    let x = data.read(held.start..held.end.min(held.start + ROWS), &mut buffers)?.x;
+    let batch = data.read(held.start..held.end.min(held.start + ROWS), &mut buffers)?;
+    let x = batch.x;
     for (output, width) in Model::outputs(model) {
         if width == 0 || matches!(output, Output::Inverse | Output::Leaf) {
             continue;
@@ -585,13 +589,14 @@ fn check_sound<M: Model>(name: &str, model: &M, log: &FitLog, data: &dyn Source)
             continue;
         }
         for (i, said) in out.chunks_exact(width.max(1)).enumerate() {
-            let mut known = true;
+            // Of rows without weight nothing was learnt.
+            let mut known = batch.weight(i) > 0.0;
             x.row(i).for_each(|_, value| known &= value.is_finite());
             let sound = |value: &f64| match output {
                 // Impossible rows have density 0, and a transformer may hand on what is missing.
                 Output::Density => !value.is_nan(),
                 Output::Transform => value.is_finite() || !known,
-                _ => value.is_finite(),
+                _ => value.is_finite() || batch.weight(i) == 0.0,
             };
             if let Some(value) = said.iter().find(|value| !sound(value)) {
                 return Err(beyond(format!("what it says of row {} is {value}", held.start + i)));
@@ -609,6 +614,10 @@ pub fn check_fit(name: &str, info: &Info, shape: &Shape) -> Result<()> {
     }
     if shape.cols == 0 {
         return Err(Error::Data(format!("{name}: there are no columns (0 features) to learn from")));
+    }
+    if info.one_column && shape.cols > 1 {
+        return Err(Error::Data(format!("{name} takes one column, and there are {} columns", shape.cols))
+            .hint("choose the column that the target rises or falls with"));
     }
     if shape.sparse && !info.sparse {
         return Err(Error::Unsupported(format!("{name} takes dense rows only")));

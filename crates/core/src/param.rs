@@ -490,6 +490,7 @@ pub fn allows(forms: &[Form], value: &Value) -> bool {
         (Form::Float(range), Value::Int(value)) => range.contains(*value as f64),
         (Form::Choice(names), Value::Text(text)) => names.contains(&text.as_str()),
         (Form::Choice(names), Value::None) => names.contains(&"none"),
+        (Form::Choice(names), Value::Float(value)) => value.is_nan() && names.contains(&"nan"),
         (Form::List(forms), Value::List(values)) => values.iter().all(|value| allows(forms, value)),
         (Form::List(forms), single) => allows(forms, single),
         _ => false,
@@ -648,6 +649,8 @@ macro_rules! choice {
                 let text = match value {
                     $crate::param::Value::Text(text) => text.as_str(),
                     $crate::param::Value::None => "none",
+                    // What is typed reads as a number.
+                    $crate::param::Value::Float(value) if value.is_nan() => "nan",
                     _ => return None,
                 };
                 match text { $($text => Some($name::$variant),)* _ => None }
@@ -699,6 +702,9 @@ mod tests {
     choice! {
         pub enum Penalty { L1 = "l1", None = "none" }
     }
+    choice! {
+        pub enum Beyond { Clip = "clip", Nan = "nan" }
+    }
     params! {
         /// For the tests.
         pub struct Example {
@@ -706,6 +712,7 @@ mod tests {
             alpha: f64 = 1.0, at_least(0.0), log(1e-3, 1e3);
             gamma: Gamma = Gamma::Scale;
             penalty: Penalty = Penalty::L1;
+            beyond: Beyond = Beyond::Clip;
             max_depth: Option<usize> = None, at_least(1.0);
             alphas: Vec<f64> = vec![0.1, 1.0], above(0.0);
             base: Spec = Spec::new("Tree");
@@ -735,6 +742,14 @@ mod tests {
         for value in example.values().values() {
             assert_eq!(&Value::parse(&value.to_string()), value);
         }
+    }
+
+    #[test]
+    fn nan_may_be_a_name() {
+        let mut example = Example::default();
+        example.set("beyond", &Value::parse("nan")).unwrap();
+        assert_eq!(example.beyond, Beyond::Nan);
+        assert!(example.set("penalty", &Value::parse("nan")).is_err());
     }
 
     #[test]

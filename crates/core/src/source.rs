@@ -92,6 +92,8 @@ pub struct Buffers {
     pub y: Vec<f64>,
     pub codes: Vec<u32>,
     pub weights: Vec<f64>,
+    /// Space of a source underneath, for one that changes what that one reads.
+    pub below: Option<Box<Buffers>>,
 }
 
 /// Rows in memory: the source that Rust users make.

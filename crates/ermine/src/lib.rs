@@ -25,7 +25,7 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`linear`], [`bayes`], [`svm`], [`neighbors`], [`tree`], [`neural`] | models that learn a target |
+//! | [`linear`], [`isotonic`], [`bayes`], [`svm`], [`neighbors`], [`tree`], [`neural`] | models that learn a target |
 //! | [`cluster`], [`decompose`] | models that need none |
 //! | [`prep`], [`text`], [`pipeline`] | new features from old ones, from text, step by step |
 //! | [`split`], [`search`], [`metrics`], [`inspect`] | held-out rows, cross-validation and tuning, scores, explanations |
@@ -46,6 +46,7 @@ pub mod engine;
 mod file;
 mod fitted;
 pub mod inspect;
+pub mod isotonic;
 pub mod linear;
 pub mod metrics;
 pub mod neighbors;
@@ -90,7 +91,7 @@ macro_rules! models {
         pub mod prelude {
             pub use crate::{
                 Ctx, Data, Error, Estimator, Feature, Fit, Fitted, Label, Load, Matrix, Output, Params, Result, Spec, ToRows, X,
-                bayes, cluster, decompose, linear, metrics, neighbors, neural, prep, search, split, svm, text, tree,
+                bayes, cluster, decompose, isotonic, linear, metrics, neighbors, neural, prep, search, split, svm, text, tree,
                 pipeline::{ColumnTransformer, Pipeline},
                 search::cross_val_score,
                 split::train_test,
@@ -111,8 +112,11 @@ models! { $
     linear::LinearRegression,
     linear::Ridge,
     linear::RidgeCV,
+    linear::RidgeClassifier,
+    linear::RidgeClassifierCV,
     linear::BayesianRidge,
     linear::HuberRegressor,
+    linear::QuantileRegressor,
     linear::Lasso,
     linear::ElasticNet,
     linear::LassoCV,
@@ -126,6 +130,7 @@ models! { $
     linear::SGDRegressor,
     linear::SGDClassifier,
     linear::Perceptron,
+    isotonic::IsotonicRegression,
     bayes::GaussianNB,
     bayes::MultinomialNB,
     bayes::BernoulliNB,

@@ -69,6 +69,7 @@ fn table(entry: &Entry, kind: &str, rng: &mut Stream) -> Table {
     };
     let cols = match kind {
         "one column" => 1,
+        _ if entry.info.one_column => 1,
         "wide" => 20,
         _ => 4,
     };

@@ -66,6 +66,50 @@ fn ctx() -> Ctx {
 }
 
 #[test]
+fn ridge_classifiers() {
+    let sample = Sample::new();
+    let (two, three) = (sample.codes("binary"), sample.codes("three"));
+    let params = RidgeClassifier { alpha: 2.0, ..Default::default() };
+    let data = sample.data().classes(&three, 3).unwrap();
+    let weighted = data.clone().weights(&sample.weights).unwrap();
+    let linear = params.fit(&weighted, &ctx()).unwrap().model.linear;
+    sample.same("ridge_classifier", &linear.coef.values, &linear.intercept, 1e-12);
+    let ones = two.iter().sum::<u32>() as f64;
+    let rows = two.len() as f64;
+    let balance: Vec<f64> = two.iter().map(|&c| rows / 2.0 / if c == 1 { ones } else { rows - ones }).collect();
+    let balanced = sample.data().classes(&two, 2).unwrap().weights(balance).unwrap();
+    let linear = params.fit(&balanced, &ctx()).unwrap().model.linear;
+    sample.same("ridge_classifier_balanced", &linear.coef.values, &linear.intercept, 1e-12);
+    let chosen = RidgeClassifierCV { alphas: vec![0.01, 1.0, 100.0, 1e4], ..Default::default() };
+    let model = chosen.fit(&data, &ctx()).unwrap().model;
+    let linear = &model.classifier.linear;
+    sample.same("ridge_classifier_cv", &linear.coef.values, &linear.intercept, 1e-12);
+    close("alpha", &[model.alpha], &sample.expected("ridge_classifier_cv", "alpha"), 0.0);
+    close("score", &[model.best_score], &sample.expected("ridge_classifier_cv", "score"), 1e-12);
+}
+
+#[test]
+fn quantiles() {
+    let sample = Sample::new();
+    let y = sample.column("y");
+    let data = sample.data().real(&y).unwrap();
+    let weighted = data.clone().weights(&sample.weights).unwrap();
+    let half = QuantileRegressor { alpha: 0.0, ..Default::default() };
+    let high = QuantileRegressor { quantile: 0.9, alpha: 0.02, ..Default::default() };
+    let origin = QuantileRegressor { quantile: 0.3, alpha: 0.05, fit_intercept: false };
+    for (name, params, data) in
+        [("quantile_half", half, &data), ("quantile_high", high, &weighted), ("quantile_origin", origin, &data)]
+    {
+        let fit = params.fit(data, &ctx()).unwrap();
+        assert_eq!(fit.log.stop(), Stop::Converged, "{name}: {}", fit.log);
+        sample.same(name, &fit.model.coef.values, &fit.model.intercept, 1e-10);
+        // Coefficients that are zero are exactly zero.
+        let zeros = |w: &[f64]| w.iter().filter(|w| **w == 0.0).count();
+        assert_eq!(zeros(&fit.model.coef.values), zeros(&sample.expected(name, "coef")), "{name}");
+    }
+}
+
+#[test]
 fn lasso_family() {
     let sample = Sample::new();
     let y = sample.column("y");

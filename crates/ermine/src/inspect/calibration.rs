@@ -9,6 +9,7 @@ use crate::{
     AnyEstimator, AnyModel, Array, Ctx, Data, Error, Fit, Info, Matrix, Output, Passes, Result, Shape, Source, Spec,
     Target, Task, Value, Values, X,
     core::simd::sigmoid as logistic,
+    engine::pool,
     make,
     metrics::{METRICS, Metric, Needs, is_class},
     search::cross_val_predict,
@@ -131,27 +132,19 @@ pub fn isotonic(scores: &[f64], positive: &[bool], weights: Option<&[f64]>) -> R
     let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
     let mut order: Vec<usize> = (0..scores.len()).filter(|&i| weight(i) > 0.0).collect();
     order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
-    // Blocks of (first score, last score, weight, weighted sum), equal scores together.
-    let mut blocks: Vec<(f64, f64, f64, f64)> = Vec::new();
-    for run in order.chunk_by(|&a, &b| scores[a] == scores[b]) {
-        let total: f64 = run.iter().map(|&i| weight(i)).sum();
+    let runs: Vec<&[usize]> = order.chunk_by(|&a, &b| scores[a] == scores[b]).collect();
+    let pools = pool::pools(runs.iter().map(|run| {
         let ones: f64 = run.iter().filter(|&&i| positive[i]).map(|&i| weight(i)).sum();
-        blocks.push((scores[run[0]], scores[run[0]], total, ones));
-        while let [.., left, right] = blocks[..] {
-            if left.3 / left.2 < right.3 / right.2 {
-                break;
-            }
-            blocks.truncate(blocks.len() - 2);
-            blocks.push((left.0, right.1, left.2 + right.2, left.3 + right.3));
-        }
-    }
+        (ones, run.iter().map(|&i| weight(i)).sum())
+    }));
     let (mut xs, mut ys) = (Vec::new(), Vec::new());
-    for (first, last, total, ones) in blocks {
-        xs.push(first);
-        ys.push(ones / total);
-        if last > first {
-            xs.push(last);
-            ys.push(ones / total);
+    for pool in pools {
+        let score = |run: usize| scores[runs[run][0]];
+        xs.push(score(pool.first));
+        ys.push(pool.mean());
+        if pool.count > 1 {
+            xs.push(score(pool.first + pool.count - 1));
+            ys.push(pool.mean());
         }
     }
     if xs.is_empty() {

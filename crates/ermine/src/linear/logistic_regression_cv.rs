@@ -21,7 +21,7 @@ use crate::{
         source::Buffers,
         sweep,
     },
-    engine::folds,
+    engine::folds::Folds,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -96,16 +96,8 @@ impl Estimator for LogisticRegressionCV {
         if cs.is_empty() || self.l1_ratios.is_empty() {
             return Err(Error::Data("LogisticRegressionCV: there is no penalty to choose from".into()));
         }
-        let rows = data.shape().rows;
-        let runs = folds::given(ctx, rows)?;
-        let folds = runs.as_ref().map_or(self.cv, Vec::len);
-        if rows < folds {
-            return Err(Error::Data(format!("{rows} rows cannot be cut into {folds} folds")));
-        }
-        let fold_of = |row: usize| match &runs {
-            Some(runs) => runs.partition_point(|run| run.end <= row),
-            None => row % folds,
-        };
+        let cut = Folds::given_or_turns(ctx, data.shape().rows, self.cv)?;
+        let folds = cut.count();
         let params = |c: f64, l1_ratio: f64| LogisticRegression {
             C: c,
             l1_ratio,
@@ -118,7 +110,7 @@ impl Estimator for LogisticRegressionCV {
         let mut scores = Matrix::zeros(cs.len() * self.l1_ratios.len(), folds);
         for fold in 0..folds {
             let first = data.held().start;
-            let kept = |i: usize| fold_of(first + i) != fold;
+            let kept = |i: usize| cut.of(first + i) != fold;
             let weights = given.iter().enumerate().map(|(i, &w)| if kept(i) { w } else { 0.0 }).collect();
             let part = Reweighted { data, weights };
             let prepared = Prepared::new(&part, ctx)?;
@@ -129,7 +121,7 @@ impl Estimator for LogisticRegressionCV {
                 let mut before: Option<LogisticModel> = None;
                 for (i, &c) in cs.iter().enumerate() {
                     let fit = prepared.fit(&params(c, l1_ratio), before.as_ref())?;
-                    let hits = reduce(ctx, data, &Hits { model: &fit.model, held: |row| fold_of(row) == fold })?;
+                    let hits = reduce(ctx, data, &Hits { model: &fit.model, held: |row| cut.of(row) == fold })?;
                     scores[(r * cs.len() + i, fold)] = if hits.1 > 0.0 { hits.0 / hits.1 } else { 0.0 };
                     before = Some(fit.model);
                 }

@@ -23,6 +23,14 @@ pub fn scores(x: &X, coef: &Matrix, intercept: &[f64], out: &mut [f64]) {
     }
 }
 
+/// The class with the largest score, the first of equals; a single score is that of the second of two classes.
+pub fn class_of(scores: &[f64]) -> usize {
+    match scores {
+        [one] => usize::from(*one > 0.0),
+        many => (0..many.len()).fold(0, |best, class| if many[class] > many[best] { class } else { best }),
+    }
+}
+
 /// Coefficients as scikit-learn shapes them: flat for a single target.
 pub fn coef_array(coef: &Matrix, flat: bool) -> Array {
     if flat && coef.rows == 1 { (&coef.values).into() } else { coef.into() }

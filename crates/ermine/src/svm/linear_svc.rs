@@ -21,7 +21,7 @@ use crate::{
         simd::{add_scaled, all_finite, dot},
     },
     engine::dual_coordinate::{self, Rows},
-    linear::LinearModel,
+    linear::{LinearModel, class_of},
 };
 use serde::{Deserialize, Serialize};
 
@@ -439,10 +439,7 @@ impl Model for LinearClassifier {
         let mut scores = vec![0.0; x.rows() * k];
         self.linear.predict(x, Output::Value, &mut scores)?;
         for (out, scores) in out.iter_mut().zip(scores.chunks_exact(k)) {
-            *out = match scores {
-                [one] => f64::from(*one > 0.0),
-                many => (0..k).fold(0, |best, c| if many[c] > many[best] { c } else { best }) as f64,
-            };
+            *out = class_of(scores) as f64;
         }
         Ok(())
     }

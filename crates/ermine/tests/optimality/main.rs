@@ -8,6 +8,7 @@ mod correlated;
 mod hard;
 mod huber;
 mod quad;
+mod quantile;
 mod reference;
 
 pub fn count(few: usize) -> usize {

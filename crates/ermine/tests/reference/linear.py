@@ -54,6 +54,13 @@ record("lasso_cv", lm.LassoCV(cv=5, tol=1e-10, max_iter=100000), y, alpha=lambda
        mse=lambda m: m.mse_path_.mean(axis=1))
 record("ridge_cv", lm.RidgeCV(alphas=[0.01, 0.1, 1.0, 10.0, 100.0]), y, alpha=lambda m: m.alpha_,
        score=lambda m: m.best_score_)
+record("ridge_classifier", lm.RidgeClassifier(alpha=2.0), three, True)
+record("ridge_classifier_balanced", lm.RidgeClassifier(alpha=2.0, class_weight="balanced"), binary)
+record("ridge_classifier_cv", lm.RidgeClassifierCV(alphas=[0.01, 1.0, 100.0, 1e4]), three, alpha=lambda m: m.alpha_,
+       score=lambda m: m.best_score_)
+record("quantile_half", lm.QuantileRegressor(alpha=0.0), y)
+record("quantile_high", lm.QuantileRegressor(quantile=0.9, alpha=0.02), y, True)
+record("quantile_origin", lm.QuantileRegressor(quantile=0.3, alpha=0.05, fit_intercept=False), y)
 record("bayesian_ridge", lm.BayesianRidge(tol=1e-10, compute_score=True), y, alpha=lambda m: m.alpha_,
        lambda_=lambda m: m.lambda_, sigma=lambda m: m.sigma_, score=lambda m: m.scores_[-1])
 record("huber", lm.HuberRegressor(tol=1e-10, max_iter=10000), y, scale=lambda m: m.scale_)

@@ -7,7 +7,7 @@ use ermine::{
     engine::{family::Link, loss::Loss},
     linear::{
         BayesianRidgeModel, ChosenModel, GlmModel, HuberModel, LinearModel, LogisticCvModel, LogisticModel,
-        RidgeCvModel, SgdModel,
+        RidgeClassCvModel, RidgeClassModel, RidgeCvModel, SgdModel,
     },
     neural::{
         NeuralModel,
@@ -35,6 +35,14 @@ pub fn lower(model: &dyn Any, x: Id, f: &mut Formula) -> Option<Said> {
         return Some(of_scores(scores, f));
     }
     if let Some(LinearClassifier { linear, .. }) = model.downcast_ref() {
+        let scores = scores(&linear.coef, &linear.intercept, x, f);
+        return Some(vec![(Output::Class, classes_of(scores, f)), (Output::Decision, scores)]);
+    }
+    let ridge = model
+        .downcast_ref::<RidgeClassModel>()
+        .or_else(|| model.downcast_ref::<RidgeClassCvModel>().map(|model| &model.classifier));
+    if let Some(RidgeClassModel { linear, classes }) = ridge {
+        classes.as_ref()?; // a row of a table has one label
         let scores = scores(&linear.coef, &linear.intercept, x, f);
         return Some(vec![(Output::Class, classes_of(scores, f)), (Output::Decision, scores)]);
     }
