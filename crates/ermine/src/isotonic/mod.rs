@@ -7,7 +7,7 @@
 //! let doses = [[1.0], [2.0], [3.0], [4.0], [5.0]];
 //! let data = Data::from_rows(&doses)?.real(&[0.1, 0.3, 0.2, 0.6, 0.9])?;
 //! let fit = IsotonicRegression::default().fit(&data, &Ctx::default())?;
-//! assert_eq!(fit.predict(&[[2.0], [3.0], [4.5]])?.values, [0.25, 0.25, 0.75]);
+//! assert_eq!(fit.predict(&[[2.0], [3.0], [4.5]])?, [0.25, 0.25, 0.75]);
 //! # Ok::<(), ermine::Error>(())
 //! ```
 
