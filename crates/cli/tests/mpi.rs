@@ -191,6 +191,11 @@ fn question(entry: &Entry) -> Vec<&'static str> {
         "CategoricalNB" => {
             return vec!["--model", entry.name, "--target", "class", "--features", "grade", "--folds", "0"];
         }
+        // Of one column.
+        "IsotonicRegression" => {
+            let of = ["--target", "y", "--features", "x0", "--row-weights", "w", "--folds", "0"];
+            return ["--model", entry.name].into_iter().chain(of).collect();
+        }
         "LogisticRegressionCV" => args.extend(["--Cs", "2", "--cv", "2"]),
         "LassoCV" | "ElasticNetCV" => args.extend(["--alphas", "5", "--cv", "2"]),
         "HistGradientBoostingClassifier" | "HistGradientBoostingRegressor" => {

@@ -27,7 +27,8 @@ fn refused(forms: &[Form]) -> Vec<Value> {
 
 /// Every parameter of one estimator outside its range, set in the struct as a program does; how many could be set at all.
 fn refuses_by_name<E: Estimator>() -> usize {
-    let x = rows(12);
+    let cols = if E::INFO.one_column { 1 } else { 3 };
+    let x: Vec<Vec<f64>> = rows(12).iter().map(|row| row[..cols].to_vec()).collect();
     let (classes, numbers) = ([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2], [1.0, 2.0, 4.0, 3.0].repeat(3));
     let data = Data::from_rows(&x).unwrap();
     let data = match E::INFO.task {
