@@ -269,6 +269,17 @@ impl Course<'_> {
         Ok(costed.into_iter().map(|(_, spec)| spec).collect())
     }
 
+    /// Whoever keeps learning right behind the first, or before it where that costs more: it must not be the one that the work does not
+    /// reach.
+    fn late_learners_early(&self, mut specs: Vec<Spec>, rows: usize) -> Result<Vec<Spec>> {
+        if let Some(place) = specs.iter().position(|spec| keeps_learning(&spec.name)) {
+            let is_cheaper = self.cost(&specs[place], rows, 3)? < self.cost(&specs[0], rows, 3)?;
+            let to = if is_cheaper { 0 } else { 1.min(place) };
+            specs[to..=place].rotate_right(1);
+        }
+        Ok(specs)
+    }
+
     /// Those of the candidates, in order, that the work up to this share of all allows; models that were asked for always.
     fn affordable(&mut self, specs: Vec<Spec>, rung: &Rung, until: f64) -> Result<Vec<Spec>> {
         let rows = rung.rows.len();
@@ -299,7 +310,7 @@ impl Course<'_> {
             let last = number + 1 == sizes.len();
             let rung = Rung::new(self.rows, size, if last { folds } else { folds.min(3) }, contest.seed)?;
             let until = if last { RUNGS_END } else { SAMPLES_END * (number + 1) as f64 / (sizes.len() - 1) as f64 };
-            let tried = self.affordable(late_learners_early(alive), &rung, until)?;
+            let tried = self.affordable(self.late_learners_early(alive, size)?, &rung, until)?;
             let scored = self.evaluate("comparing", &tried, (&rung, &rung.folds), ctx)?;
             let (mut standings, mut failed) = (Vec::new(), Vec::new());
             for (spec, scored) in tried.iter().zip(scored) {
@@ -609,15 +620,6 @@ fn best_draw(mut all: Vec<Standing>, metric: &Metric, folds: usize) -> Option<St
     let gains: Vec<f64> = pairs.map(|(a, b)| metric.turned(*a) - metric.turned(*b)).collect();
     let (gain, error) = mean_and_error(&gains, folds);
     (gain > error || best.tie > first.tie && gain >= 0.0).then_some(best)
-}
-
-/// Whoever keeps learning right behind the first: it must not be the one that the work does not reach.
-fn late_learners_early(mut specs: Vec<Spec>) -> Vec<Spec> {
-    let place = specs.iter().position(|spec| keeps_learning(&spec.name)).filter(|place| *place > 1);
-    if let Some(place) = place {
-        specs[1..=place].rotate_right(1);
-    }
-    specs
 }
 
 fn keeps_learning(model: &str) -> bool {
