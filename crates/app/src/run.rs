@@ -348,7 +348,8 @@ impl Job {
                 false => Ok(Reach::All),
             };
         };
-        let size = Size::of(&rows.gather(&[], ctx)?);
+        let looked_at = sampled(rows.len(), Size::ROWS.min(rows.most_gathered()), self.seed, "size");
+        let size = Size::of(&rows.gather(&looked_at, ctx)?);
         let by_effort = size.rows_within(estimator, rows.len(), self.effort.work_of_fit());
         let by_time = match self.budget {
             None => rows.len(),

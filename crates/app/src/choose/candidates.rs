@@ -75,17 +75,18 @@ pub fn in_units(mut spec: Spec, rows: &Rows) -> Result<Spec> {
 
 /// How many different values a column has, on average, as far as a few rows show; 0 where nothing can be said.
 fn distinct(rows: &Rows) -> usize {
-    const LOOKED_AT: usize = 1000;
-    let (n, cols) = (rows.len().min(LOOKED_AT), rows.x.cols);
+    // More make no difference to the cost of any model.
+    const MANY: usize = 256;
+    let (n, cols) = (rows.len().min(Size::ROWS), rows.x.cols);
     if n == 0 || cols == 0 {
         return 0;
     }
     let different = |column: usize| {
         let values: FxHashSet<u64> = (0..n).map(|row| rows.x.values[row * cols + column].to_bits()).collect();
-        // As many as there are rows: there are more.
-        if 2 * values.len() > n { usize::from(u16::MAX) } else { values.len() }
+        // Nearly as many as rows: there are more.
+        if 2 * values.len() > n { MANY } else { values.len().min(MANY) }
     };
-    (0..cols).map(different).map(|count| count.min(256)).sum::<usize>().div_ceil(cols)
+    (0..cols).map(different).sum::<usize>().div_ceil(cols)
 }
 
 /// What decides the cost of a fit, before anything is prepared.
@@ -100,6 +101,9 @@ pub struct Size {
 }
 
 impl Size {
+    /// As many rows as it looks at.
+    pub const ROWS: usize = 1000;
+
     pub fn of(rows: &Rows) -> Size {
         Size {
             features: rows.features.clone(),

@@ -5,8 +5,8 @@
 //! name, number), so the outcome is the same on any machine, for any number of threads and workers. A time limit can only
 //! stop it early, and then what was not done is said. Workers share out the candidates.
 //!
-//! Of small tables the contenders are folded several times over. The best few together, as one model that votes, are a candidate like any other. A model
-//! that was scored on a sample only may win: what it reached there is what it reaches at least.
+//! Of small tables the contenders are folded several times over. The best few together, as one model that votes, are a candidate like any other. What decides
+//! is the score expected on all rows, from what a model gained from sample to sample; so one that was scored on a sample only may win.
 
 use super::{
     Comparison, Standing,

@@ -72,11 +72,11 @@ pub(super) struct Misfit {
     pub(super) first: Fault,
 }
 
-/// Adds misfits of later records.
-fn add_misfit(all: &mut Vec<Misfit>, more: Misfit) {
-    match all.iter_mut().find(|known| known.index == more.index) {
-        Some(known) => known.count += more.count,
-        None => all.push(more),
+/// Adds misfits of later records; only the first is put into words.
+fn add_misfits(all: &mut Vec<Misfit>, index: usize, count: usize, first: impl FnOnce() -> Fault) {
+    match all.iter_mut().find(|known| known.index == index) {
+        Some(known) => known.count += count,
+        None => all.push(Misfit { index, count, first: first() }),
     }
 }
 
@@ -219,7 +219,9 @@ pub(super) fn parse(data: &[u8], plan: &Plan, chunk_bytes: usize) -> Result<Bloc
 
     let mut rests: Vec<Vec<Rest>> = columns.iter().map(|_| Vec::with_capacity(pieces)).collect();
     for (done, piece) in parsed {
-        done.misfits.into_iter().for_each(|misfit| add_misfit(&mut misfits, misfit));
+        for Misfit { index, count, first } in done.misfits {
+            add_misfits(&mut misfits, index, count, || first);
+        }
         piece.into_iter().zip(&mut rests).for_each(|(rest, rests)| rests.push(rest));
     }
     columns.par_iter_mut().zip(rests).for_each(|(raw, rests)| {
@@ -382,11 +384,11 @@ fn parse_piece(
             if !fits {
                 let field = trim(field);
                 if let Want::Value { form, must: true } = plan.wants[index] {
-                    let first = unfit(span.start, &plan.names[index], field, form);
+                    let fault = || unfit(span.start, &plan.names[index], field, form);
                     if !plan.lenient {
-                        return Err(Box::new(first));
+                        return Err(Box::new(fault()));
                     }
-                    add_misfit(&mut misfits, Misfit { index, count: 1, first });
+                    add_misfits(&mut misfits, index, 1, fault);
                     continue;
                 }
                 failed[index].store(true, Ordering::Relaxed);
