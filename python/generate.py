@@ -45,8 +45,8 @@ IMPLEMENTATION = {
 
 # Modules of scikit-learn of which Ermine has nothing yet, or that are not about models.
 RE_EXPORTED = (
-    "base", "calibration", "covariance", "cross_decomposition", "datasets", "dummy", "exceptions", "gaussian_process",
-    "inspection", "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
+    "base", "calibration", "covariance", "cross_decomposition", "datasets", "exceptions", "gaussian_process", "inspection",
+    "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
 )  # fmt: skip
 
 # Modules inside those that people import from.
@@ -185,6 +185,8 @@ class Model:
         bases = []
         if self.info["one_column"]:
             bases.append("OneColumn")
+        if self.module == "dummy":
+            bases.append("BaselineOfClasses" if self.task == "Classification" else "Baseline")
         if self.has("Deviation"):
             bases.append("Deviations")
         if self.has("Leaf"):
@@ -277,7 +279,7 @@ class Model:
         found = {}
         if self.supervised or self.has("Cluster"):
             found["predict"] = (x, array)
-        if self.has("Deviation"):
+        if self.has("Deviation") or self.name == "DummyRegressor":
             found["predict"] = (f"{x}, return_std: bool = False", f"{array} | tuple[{array}, {array}]")
         if self.has("Probability"):
             found["predict_proba"] = (x, array)

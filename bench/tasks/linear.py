@@ -105,6 +105,21 @@ def isotonic(env):
     return Bench(contenders, lambda m: float(np.sum((y - m.predict(X[:, 0])) ** 2)), 1e-9)
 
 
+@task("baseline 1,000,000 x 20, median", family="linear", target=1.0)
+def baseline(env):
+    X, y = data.regression(env.n(1_000_000), 20)
+    contenders = same("dummy.DummyRegressor", X, y, peers=["sklearn"], strategy="median")
+    return Bench(contenders, lambda m: float(np.mean(np.abs(y - m.predict(X)))), 1e-12)
+
+
+@task("baseline 1,000,000 x 20, 10 classes", family="linear", target=1.0)
+def baseline_of_classes(env):
+    X, y = data.classes(env.n(1_000_000), 20, k=10)
+    contenders = same("dummy.DummyClassifier", X, y, peers=["sklearn"])
+    codes = np.unique(y, return_inverse=True)[1]
+    return Bench(contenders, lambda m: -float(np.mean(np.log(m.predict_proba(X[:1])[0][codes]))), 1e-12)
+
+
 def logistic(n, p):
     X, y = data.classes(n, p)
     X = data.scaled(X)

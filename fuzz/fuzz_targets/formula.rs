@@ -4,15 +4,21 @@
 use ermine_app::{
     plan::terms,
     read::{ReadOptions, csv},
+    table::Table,
 };
 use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let data = "a,b,job,when,note(x)\n1,2,x,2024-01-01,3\n2,-1,y,2024-01-02,4\n,0,x,,5\n";
+    csv::read_bytes("t.csv", data.into(), &ReadOptions::default()).unwrap()
+});
 
 fuzz_target!(|text: &str| {
-    let data = "a,b,job,when,note(x)\n1,2,x,2024-01-01,3\n2,-1,y,2024-01-02,4\n,0,x,,5\n";
-    let table = csv::read_bytes("t.csv", data.into(), &ReadOptions::default()).unwrap();
-    if let Ok(terms) = terms::parse(text, &table.schema()) {
-        if terms.len() < 1000 {
-            let _ = terms::derive(&terms, &table);
-        }
+    if let Ok(terms) = terms::parse(text, &TABLE.schema())
+        && terms.len() < 1000
+        && let Ok(terms) = terms::learn(terms, &TABLE)
+    {
+        let _ = terms::derive(&terms, &TABLE);
     }
 });

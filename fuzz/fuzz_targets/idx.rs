@@ -5,7 +5,6 @@ use ermine_app::read::idx;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), bytes).unwrap();
-    let _ = idx::read(file.path(), 64 << 20);
+    let path = ermine_fuzz::on_disk(bytes);
+    let _ = idx::read(path, 64 << 20);
 });

@@ -184,6 +184,17 @@ def _ridge_cv(self, X, y, weights, rows):
         self.best_score_ *= weights.mean()  # scikit-learn divides the weighted errors by the number of rows
 
 
+def _dummy_classifier(self, X, y, weights, rows):
+    self._strategy, self.sparse_output_ = self.strategy, False
+    self.n_outputs_, self.n_classes_ = 1, len(self.classes_)
+    if X is None and self.strategy == "constant":
+        self.constant = self.classes_[self.constant]  # a file has its number
+
+
+def _dummy_regressor(self, X, y, weights, rows):
+    self.n_outputs_ = self.constant_.shape[1]
+
+
 def _isotonic(self, X, y, weights, rows):
     from sklearn.isotonic import check_increasing
 
@@ -656,6 +667,8 @@ FAMILIES = {
     "CategoricalNB": _categorical,
     "DecisionTreeClassifier": _decision_tree,
     "DecisionTreeRegressor": _decision_tree,
+    "DummyClassifier": _dummy_classifier,
+    "DummyRegressor": _dummy_regressor,
     "ElasticNet": _net,
     "ElasticNetCV": _net,
     "ExtraTreesClassifier": _forest,

@@ -313,6 +313,11 @@ def _small_batches(self, X, y, weights):
         raise Elsewhere("batches of one row")
 
 
+def _weighted_quantile(self, X, y, weights):
+    if weights is not None and self.strategy in ("median", "quantile"):
+        raise Elsewhere("a quantile with weights, which scikit-learn does not interpolate")
+
+
 def _weighted_folds(self, X, y, weights):
     if weights is not None and self.cv is not None:
         raise Elsewhere("weights with cv, which scikit-learn does not score by")
@@ -348,6 +353,7 @@ ROW_RULES = (
     (("IncrementalPCA",), _small_batches),
     (("RidgeCV", "RidgeClassifierCV"), _weighted_folds),
     (("PCA",), _too_many_components),
+    (("DummyRegressor",), _weighted_quantile),
 )
 
 # Parameters as the engine takes them

@@ -5,6 +5,7 @@ import sklearn.base
 import sklearn.cluster
 import sklearn.decomposition
 import sklearn.discriminant_analysis
+import sklearn.dummy
 import sklearn.ensemble
 import sklearn.feature_selection
 import sklearn.impute
@@ -116,12 +117,15 @@ __all__ = [
     "KNNImputer",
     "SelectFromModel",
     "RFE",
+    "DummyClassifier",
+    "DummyRegressor",
 ]
 
 MODULES = (
     "cluster",
     "decomposition",
     "discriminant_analysis",
+    "dummy",
     "ensemble",
     "feature_selection",
     "impute",
@@ -145,7 +149,6 @@ RE_EXPORTED = (
     "covariance",
     "cross_decomposition",
     "datasets",
-    "dummy",
     "exceptions",
     "gaussian_process",
     "inspection",
@@ -8213,3 +8216,128 @@ class RFE(_outputs.Transforms, _tasks.Transformer, sklearn.feature_selection.RFE
     def fit(self, X, y, **params):
         """Fit to rows and their target."""
         return self._fit_either(X, y, **params)
+
+
+class DummyClassifier(_outputs.BaselineOfClasses, _tasks.Classifier, sklearn.dummy.DummyClassifier):
+    """A baseline that knows how frequent the classes are and nothing else.
+
+    What a model is worth is what it adds.
+
+    Objective: ``max_p sum_i ln p(y_i), p the same for every row``
+
+    Parameters
+    ----------
+    strategy : prior | most_frequent | stratified | uniform | constant, default='prior'
+        What is predicted: the most frequent class with the shares of the classes as probabilities (prior) or with
+        probability 1 (most_frequent), a draw by the shares (stratified) or with equal probabilities (uniform), or
+        one class for all rows (constant).
+    random_state : int | numpy.random.RandomState | None, default=None
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    constant : None or an integer >= 0, default=None
+        Number of the class that strategy=constant predicts, in the order of the labels.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    class_prior_
+    classes_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.dummy import DummyClassifier
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = DummyClassifier().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "DummyClassifier"
+    _outputs = ('Class', 'Probability')
+    _peer = sklearn.dummy.DummyClassifier
+
+    def __init__(
+        self,
+        *,
+        strategy='prior',
+        random_state=None,
+        constant=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            strategy=strategy,
+            random_state=random_state,
+            constant=constant,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit_either(X, y, sample_weight=sample_weight)
+
+
+class DummyRegressor(_outputs.Baseline, _tasks.Regressor, sklearn.dummy.DummyRegressor):
+    """A baseline that predicts one number for every row.
+
+    What a model is worth is what it adds.
+
+    Objective: ``min_c sum_i (y_i - c)^2, c the same for every row``
+
+    Parameters
+    ----------
+    strategy : mean | median | quantile | constant, default='mean'
+        What is predicted: the mean, the median or another quantile of the target, or a number that is given.
+    constant : None or a list of numbers, default=None
+        What strategy=constant predicts: a number for each target.
+    quantile : None or a number in [0, 1], default=None
+        Which quantile strategy=quantile predicts.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+
+    Attributes
+    ----------
+    constant_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.dummy import DummyRegressor
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = DummyRegressor().fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "DummyRegressor"
+    _outputs = ('Value',)
+    _peer = sklearn.dummy.DummyRegressor
+
+    def __init__(
+        self,
+        *,
+        strategy='mean',
+        constant=None,
+        quantile=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            strategy=strategy,
+            constant=constant,
+            quantile=quantile,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit_either(X, y, sample_weight=sample_weight)

@@ -3509,3 +3509,48 @@ class RFE(Estimator):
     def set_output(self, *, transform: str | None = None) -> Self: ...
     def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
     def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class DummyClassifier(Estimator):
+    class_prior_: Any
+    classes_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    strategy: Literal["prior", "most_frequent", "stratified", "uniform", "constant"]
+    random_state: int | numpy.random.RandomState | None
+    constant: int | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        strategy: Literal["prior", "most_frequent", "stratified", "uniform", "constant"] = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        constant: int | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class DummyRegressor(Estimator):
+    constant_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    strategy: Literal["mean", "median", "quantile", "constant"]
+    constant: Sequence[Any] | None
+    quantile: float | None
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        strategy: Literal["mean", "median", "quantile", "constant"] = ...,
+        constant: Sequence[Any] | None = ...,
+        quantile: float | None = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...

@@ -176,6 +176,89 @@ class OneColumn:
         return state
 
 
+class Baseline:
+    """For baselines, which look at no column: predictions are scikit-learn's, from what the engine has counted, and
+    rows may be anything that has a length."""
+
+    def _checked(self, X, y, reset):
+        if self._info["task"] == "Regression":
+            return super()._checked(X, y, reset)
+        if np.ndim(y) != 1 or sp.issparse(y):
+            raise Elsewhere("several targets")
+        return super()._checked(X, y, reset)
+
+    def _engine_params(self):
+        params, starts = super()._engine_params()
+        if self._name == "DummyClassifier":
+            params.pop("constant", None)
+            if self.strategy == "constant" and "classes_" in self.__dict__:
+                params["constant"] = self._number_of_constant(self.classes_)
+        return params, starts
+
+    def _fit_in_engine(self, X, y, sample_weight, *, override=None, **more):
+        if self._name == "DummyClassifier" and self.strategy == "constant":
+            override = {"constant": self._number_of_constant(np.unique(y))}
+        return super()._fit_in_engine(X, y, sample_weight, override=override, **more)
+
+    def _number_of_constant(self, classes):
+        """The engine knows labels by number."""
+        label = np.asarray(self.constant).ravel()
+        found = np.flatnonzero(classes == label[0]) if len(label) == 1 else []
+        if len(found) != 1:
+            raise Elsewhere("constant is not a label of the target")
+        return int(found[0])
+
+    def predict(self, X, **more):
+        """Predict the same for every row, or draw.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, which are counted.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The predictions.
+        """
+        self._check_fitted()
+        return super(Estimator, self).predict(X, **more)
+
+
+class BaselineOfClasses(Baseline):
+    def predict_proba(self, X):
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, which are counted.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        self._check_fitted()
+        return super(Estimator, self).predict_proba(X)
+
+    def predict_log_proba(self, X):
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, which are counted.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        self._check_fitted()
+        return super(Estimator, self).predict_log_proba(X)
+
+
 class NamesNewColumns(ClassNamePrefixFeaturesOutMixin):
     """Transformers that scikit-learn has not: their models know the names of the columns they make."""
 

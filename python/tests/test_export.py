@@ -21,7 +21,6 @@ onnxruntime = pytest.importorskip("onnxruntime")
 # Labels of their own rows only, a search within a radius, or nothing to predict.
 NONE = {
     "AgglomerativeClustering",
-    "CountMixture",
     "DBSCAN",
     "NearestNeighbors",
     "RadiusNeighborsClassifier",

@@ -165,6 +165,8 @@ def test_feature_names():
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSES if method_of(make(cls))])
 def test_wrong_width_is_refused(cls):
+    if cls.__name__.startswith("Dummy"):
+        pytest.skip("it looks at no column, and scikit-learn's takes any width too")
     if cls._info["one_column"]:
         pytest.skip("its column may be a flat array, which has no width")
     X, y = data_for(cls)

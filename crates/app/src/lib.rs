@@ -1,4 +1,5 @@
-//! Files in, reports out: the road from a table on disk to a fitted model and back. Rooms, in the order in which data passes through:
+//! Files in, reports out: the road from a table on disk to a fitted model and back. Rooms, in the order in which data
+//! passes through:
 //!
 //! | module | from what to what |
 //! | --- | --- |

@@ -1,5 +1,5 @@
-//! One run from a file to a fitted model, read from top to bottom: read, inspect, plan, rows, split, choose, judge, explain, refit,
-//! report. The same wherever the rows live ([`crate::rows`]).
+//! One run from a file to a fitted model, read from top to bottom: read, inspect, plan, rows, split, choose, judge,
+//! explain, refit, report. The same wherever the rows live ([`crate::rows`]).
 
 use crate::{
     check::Profile,
@@ -437,7 +437,8 @@ impl Job {
         Ok(metric)
     }
 
-    /// Accuracy hardly tells models apart where one class outnumbers the others, and costs are weighed by probabilities.
+    /// Accuracy hardly tells models apart where one class outnumbers the others, and costs are weighed by
+    /// probabilities.
     fn wants_probabilities(&self, labels: &Labels) -> bool {
         self.costs.is_some() || inspect::imbalanced(labels).is_some()
     }
@@ -540,8 +541,8 @@ fn check_target(plan: &Plan, rows: &RowSet) -> Result<()> {
     }
 }
 
-/// Rows in each cluster, over all workers.
-/// Sizes and nature of the clusters of a model that names none of its rows' own, as a mixture, if it names those of others.
+/// Rows in each cluster, over all workers. Sizes and nature of the clusters of a model that names none of its rows'
+/// own, as a mixture, if it names those of others.
 fn predicted_groups(rows: &RowSet, pipeline: &Pipeline, plan: &Plan, ctx: &Ctx) -> Result<(Vec<usize>, Vec<Group>)> {
     let has = pipeline.fit.model.outputs().iter().any(|(output, _)| *output == Output::Cluster);
     if !has || rows.most_gathered() < rows.len() {

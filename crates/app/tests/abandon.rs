@@ -1,4 +1,5 @@
-//! A process that is about to end takes its temporary files with it. Alone in its file: nothing can be written afterwards.
+//! A process that is about to end takes its temporary files with it. Alone in its file: nothing can be written
+//! afterwards.
 
 use ermine_app::store::writer::{Content, Output, abandon};
 use std::{fs, time::Duration};

@@ -1,5 +1,5 @@
-//! What files really look like: one table as pandas, pyarrow and Excel write it reads as the same table, whole, in pieces, and shared by
-//! workers; what cannot be read is refused with what can.
+//! What files really look like: one table as pandas, pyarrow and Excel write it reads as the same table, whole, in
+//! pieces, and shared by workers; what cannot be read is refused with what can.
 
 use ermine_app::{
     read::{self, Format, ReadOptions, csv},

@@ -1,4 +1,5 @@
-//! Every model on odd tables, from the file to the saved model and back: what is saved loads, and says of every row what it said before.
+//! Every model on odd tables, from the file to the saved model and back: what is saved loads, and says of every row
+//! what it said before.
 
 use ermine::{Ctx, Entry, Error, MODELS, Output, Spec, Task, Value, X};
 use ermine_app::{

@@ -37,8 +37,8 @@ fn write(folder: &Path, name: &str, header: &str, lines: &[String], newline_at_e
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Fields of every sort, so that what one part takes for a number, a date or nothing is something else in the next; line ends and
-    /// quotes inside fields, so that no worker can tell by itself where a record begins.
+    /// Fields of every sort, so that what one part takes for a number, a date or nothing is something else in the next;
+    /// line ends and quotes inside fields, so that no worker can tell by itself where a record begins.
     #[test]
     fn cuts_do_not_matter(
         fields in prop::collection::vec(prop::array::uniform3(0usize..12), 1..60),
@@ -61,7 +61,8 @@ proptest! {
 
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(lines.len())).chain([0, lines.len()]).collect();
         cuts.sort();
-        // Whether strings are text is said by the head of the first file, which may be short here: the next test but one is about that.
+        // Whether strings are text is said by the head of the first file, which may be short here: the next test but
+        // one is about that.
         let strings = expected.columns().map(|(name, column)| (name.to_string(), column.kind()));
         let kinds = strings.filter(|(_, kind)| matches!(kind, Kind::Category | Kind::Text)).collect();
         let options = ReadOptions { kinds, ..options };

@@ -1,5 +1,5 @@
-//! What is watched is what is fitted: the last step that an engine records holds the numbers of its model, and a fit that
-//! records is the fit that does not, to the last bit.
+//! What is watched is what is fitted: the last step that an engine records holds the numbers of its model, and a fit
+//! that records is the fit that does not, to the last bit.
 
 use ermine::{Ctx, Data, Matrix, Spec, Task, X};
 use ermine_app::explain::{Seen, Watched, watch};

@@ -1,4 +1,5 @@
-//! The arguments. Flags of a model's parameters come from its declaration: `ermine fit --model Ridge --help` shows them.
+//! The arguments. Flags of a model's parameters come from its declaration: `ermine fit --model Ridge --help` shows
+//! them.
 
 mod command;
 
@@ -23,15 +24,7 @@ use ermine_app::{
 use std::{collections::BTreeMap, ffi::OsString, io::Write, path::PathBuf, time::Duration};
 
 pub enum Call {
-    Fit {
-        job: Box<Job>,
-        output: Option<PathBuf>,
-        report: Option<PathBuf>,
-        trace: Option<PathBuf>,
-        force: bool,
-        json: bool,
-        threads: Option<usize>,
-    },
+    Fit(FitCall),
     Compare {
         job: Box<Job>,
         json: bool,
@@ -106,11 +99,22 @@ pub enum Call {
     Man(Option<String>),
 }
 
+/// A model to be found or fitted, and where it goes.
+pub struct FitCall {
+    pub job: Box<Job>,
+    pub output: Option<PathBuf>,
+    pub report: Option<PathBuf>,
+    pub trace: Option<PathBuf>,
+    pub force: bool,
+    pub json: bool,
+    pub threads: Option<usize>,
+}
+
 impl Call {
     /// What the first Ctrl-C raises instead of ending the program.
     pub fn enough(&self) -> Option<Cancel> {
         match self {
-            Call::Fit { job, .. } | Call::Compare { job, .. } => job.enough.clone(),
+            Call::Fit(FitCall { job, .. }) | Call::Compare { job, .. } => job.enough.clone(),
             _ => None,
         }
     }
@@ -125,7 +129,7 @@ impl Call {
             | Call::Card(_)
             | Call::Completions(_)
             | Call::Man(_) => true,
-            Call::Fit { json, .. }
+            Call::Fit(FitCall { json, .. })
             | Call::Compare { json, .. }
             | Call::Explain { json, .. }
             | Call::Outliers { json, .. }
@@ -164,20 +168,16 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
     let mut command = command(model_in(&argv).as_deref());
     let matches = command.try_get_matches_from_mut(argv)?;
     let (name, matches) = matches.subcommand().expect("a subcommand is required");
+    call(name, matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))
+}
+
+/// What a subcommand asks for, or what is wrong with its values.
+fn call(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     let call = match name {
-        "fit" | "tune" | "compare" => {
-            job(name, matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?
-        }
+        "fit" | "tune" | "compare" => job(name, matches)?,
         "explain" => Call::Explain {
             model: path(matches, "MODEL"),
-            inputs: match matches.get_one::<PathBuf>("DATA") {
-                Some(data) => {
-                    let read =
-                        reading(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?;
-                    Some(Inputs { data: data.clone(), read })
-                }
-                None => None,
-            },
+            inputs: matches.contains_id("DATA").then(|| inputs(matches)).transpose()?,
             about: match (matches.get_one::<u64>("row"), matches.get_flag("bias-variance")) {
                 (Some(row), _) => About::Row(*row as usize),
                 (None, true) => About::Error(*matches.get_one::<u64>("refits").expect("it has a default") as usize),
@@ -188,7 +188,7 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
         },
         "predict" => Call::Predict {
             model: path(matches, "MODEL"),
-            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            inputs: inputs(matches)?,
             outputs: matches.get_many::<String>("output").map(|names| {
                 let find = |name: &String| OUTPUTS.iter().find(|(known, _)| known == name).expect("a possible value").1;
                 names.map(find).collect()
@@ -202,30 +202,16 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
             force: matches.get_flag("force"),
             threads: threads(matches),
         },
-        "outliers" => {
-            let read = reading(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?;
-            let ignore = matches.get_many::<String>("ignore").into_iter().flatten().cloned().collect();
-            let seed = *matches.get_one("seed").expect("it has a default");
-            let method = matches.get_one::<String>("method").expect("it has a default");
-            let found = OutlierMethod::ALL.into_iter().find(|(name, _)| name == method);
-            Call::Outliers {
-                job: Box::new(Job { read, ignore, seed, ..Job::new(path(matches, "DATA")) }),
-                method: found.map_or(OutlierMethod::default(), |(_, method)| method),
-                to: matches.get_one::<PathBuf>("to").cloned(),
-                force: matches.get_flag("force"),
-                json: matches.get_flag("json"),
-                threads: threads(matches),
-            }
-        }
+        "outliers" => outliers(matches)?,
         "evaluate" => Call::Evaluate {
             model: path(matches, "MODEL"),
-            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            inputs: inputs(matches)?,
             json: matches.get_flag("json"),
             threads: threads(matches),
         },
         "summary" => Call::Summary {
             model: path(matches, "MODEL"),
-            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            inputs: inputs(matches)?,
             level: *matches.get_one("level").expect("it has a default"),
             json: matches.get_flag("json"),
             threads: threads(matches),
@@ -235,23 +221,20 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
             None => Call::Inspect { model: path(matches, "MODEL"), json: matches.get_flag("json") },
             Some(to) => Call::Card(crate::card::call(path(matches, "MODEL"), to.clone(), matches)),
         },
-        "serve" => {
-            let options = crate::serve::options(matches);
-            Call::Serve(Box::new(options.map_err(|error| command.error(ErrorKind::ValueValidation, error))?))
-        }
+        "serve" => Call::Serve(Box::new(crate::serve::options(matches).map_err(|error| error.to_string())?)),
         "lab" => Call::Lab(Box::new(crate::lab::call(matches))),
         "man" => Call::Man(matches.get_one::<String>("COMMAND").cloned()),
         "export" => Call::Export(crate::export::call(matches)),
         "check" => Call::Check {
             model: path(matches, "MODEL"),
-            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            inputs: inputs(matches)?,
             limits: crate::check::limits(matches),
             json: matches.get_flag("json"),
             threads: threads(matches),
         },
         "diff" => Call::Diff {
             models: [path(matches, "MODEL"), path(matches, "OTHER")],
-            inputs: inputs(matches).map_err(|problem| command.error(ErrorKind::ValueValidation, problem))?,
+            inputs: inputs(matches)?,
             json: matches.get_flag("json"),
             threads: threads(matches),
         },
@@ -259,6 +242,21 @@ pub fn parse(argv: impl Iterator<Item = OsString>) -> Result<Call, clap::Error> 
         other => unreachable!("subcommand {other}"),
     };
     Ok(call)
+}
+
+fn outliers(matches: &ArgMatches) -> Result<Call, String> {
+    let ignore = matches.get_many::<String>("ignore").into_iter().flatten().cloned().collect();
+    let seed = *matches.get_one("seed").expect("it has a default");
+    let method = matches.get_one::<String>("method").expect("it has a default");
+    let found = OutlierMethod::ALL.into_iter().find(|(name, _)| name == method);
+    Ok(Call::Outliers {
+        job: Box::new(Job { read: reading(matches)?, ignore, seed, ..Job::new(path(matches, "DATA")) }),
+        method: found.map_or(OutlierMethod::default(), |(_, method)| method),
+        to: matches.get_one::<PathBuf>("to").cloned(),
+        force: matches.get_flag("force"),
+        json: matches.get_flag("json"),
+        threads: threads(matches),
+    })
 }
 
 pub fn completions(shell: clap_complete::Shell, out: &mut impl Write) {
@@ -378,7 +376,8 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     job.trace = trace.as_ref().map(|_| Trace::default());
     job.insight = report.is_some();
     let force = matches.get_flag("force");
-    Ok(Call::Fit { job: Box::new(job), output: file("output"), report, trace, force, json, threads })
+    let job = Box::new(job);
+    Ok(Call::Fit(FitCall { job, output: file("output"), report, trace, force, json, threads }))
 }
 
 /// A value as it was typed; a list may come without its brackets.
@@ -512,7 +511,9 @@ mod tests {
     fn lists_with_and_without_brackets() {
         let typed = |model: &str, flag: &str, value: &str| {
             let words = ["ermine", "fit", "x.csv", "--target", "y", "--model", model, flag, value];
-            let Ok(Call::Fit { job, .. }) = parse(words.iter().map(OsString::from)) else { panic!("{words:?}") };
+            let Ok(Call::Fit(FitCall { job, .. })) = parse(words.iter().map(OsString::from)) else {
+                panic!("{words:?}")
+            };
             job.model.unwrap().params
         };
         for (model, flag, plain) in [

@@ -144,7 +144,8 @@ pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io:
     let parts = &found.parts;
     writeln!(
         out,
-        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on bootstrap samples of {} rows, scored on {} others{FAINT:#}",
+        "{HEADING}error{HEADING:#}   {BOLD}{}{BOLD:#} {} {FAINT}{model}, {} refits on bootstrap samples of {} rows, \
+         scored on {} others{FAINT:#}",
         number(parts.error),
         found.of,
         found.refits,
@@ -165,13 +166,15 @@ pub fn error_parts(out: &mut impl Write, model: &str, found: &ErrorParts) -> io:
     if classes {
         writeln!(
             out,
-            "        {FAINT}a refit disagrees with the majority on {:.1} % of the rows, which helps where the majority is wrong{FAINT:#}",
+            "        {FAINT}a refit disagrees with the majority on {:.1} % of the rows, which helps where the \
+             majority is wrong{FAINT:#}",
             100.0 * parts.variance
         )?;
     } else {
         writeln!(
             out,
-            "        {FAINT}noise is estimated from pairs of nearest neighbours: an upper bound that may include some bias{FAINT:#}"
+            "        {FAINT}noise is estimated from pairs of nearest neighbours: an upper bound that may include some \
+             bias{FAINT:#}"
         )?;
     }
     writeln!(out, "        {}", found.verdict)

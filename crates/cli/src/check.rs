@@ -75,8 +75,7 @@ pub fn check(
     let truth = if judged { Some(truth(&fitted, &table)?) } else { None };
     let found = Drift::of(&fitted, &frame, truth.as_ref(), limits, &ctx)?;
     if json {
-        serde_json::to_writer_pretty(&mut *out, &found).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+        terminal::json(out, &found)?;
     } else {
         show_drift(out, &found)?;
     }
@@ -120,11 +119,16 @@ fn show_drift(out: &mut impl Write, found: &Drift) -> std::io::Result<()> {
         writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}now, with a 95 % interval, and at the fit{FAINT:#}")?;
         for score in &found.scores {
             let interval = match (score.low, score.high) {
-                (Some(low), Some(high)) => format!("{} to {}", show::score(low), show::score(high)),
+                (Some(low), Some(high)) => show::interval(&score.metric, low, high),
                 _ => String::new(),
             };
-            let before = score.before.map_or(String::new(), show::score);
-            writeln!(out, "        {:24} {:>10}  {interval:>20}  {before:>10}", score.metric, show::score(score.now))?;
+            let before = score.before.map_or(String::new(), |before| show::score(&score.metric, before));
+            writeln!(
+                out,
+                "        {:24} {:>10}  {interval:>20}  {before:>10}",
+                score.metric,
+                show::score(&score.metric, score.now)
+            )?;
         }
     }
     match found.alarms.is_empty() {
@@ -152,14 +156,13 @@ pub fn diff(
     }
     let found = Diff::of([&fitted[0], &fitted[1]], [&rows[0], &rows[1]], &ctx)?;
     if json {
-        serde_json::to_writer_pretty(&mut *out, &found).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+        terminal::json(out, &found)?;
         return Ok(());
     }
     let [a, b] = &found.models;
     writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}{a}, {b}, on {} rows{FAINT:#}", show::thousands(found.rows))?;
     for (metric, a, b) in &found.scores {
-        writeln!(out, "        {metric:24} {:>10}  {:>10}", show::score(*a), show::score(*b))?;
+        writeln!(out, "        {metric:24} {:>10}  {:>10}", show::score(metric, *a), show::score(metric, *b))?;
     }
     let paired = &found.paired;
     let better = match (paired.p < 0.05, paired.difference < 0.0) {

@@ -1,5 +1,5 @@
-//! `ermine explain`: what a model has learned, what drives it on a table, how it comes to the prediction of one row, and
-//! what its error is made of.
+//! `ermine explain`: what a model has learned, what drives it on a table, how it comes to the prediction of one row,
+//! and what its error is made of.
 
 use crate::{
     Failure,
@@ -64,8 +64,7 @@ pub fn explain(
         let values = fitted.values_of(&table, at)?;
         let why = explain::explain_row(&fitted, &rows, &values, at, &ctx)?;
         if json {
-            serde_json::to_writer_pretty(&mut *out, &why).map_err(std::io::Error::from)?;
-            writeln!(out)?;
+            terminal::json(out, &why)?;
         } else {
             board::row(out, &why)?;
         }
@@ -87,8 +86,7 @@ pub fn explain(
         progress.finish();
         let found = found?;
         if json {
-            serde_json::to_writer_pretty(&mut *out, &found).map_err(std::io::Error::from)?;
-            writeln!(out)?;
+            terminal::json(out, &found)?;
         } else {
             board::error_parts(out, &fitted.header.model, &found)?;
         }
@@ -96,8 +94,7 @@ pub fn explain(
     }
     let found = fitted.insight(&rows, &ctx)?;
     if json {
-        serde_json::to_writer_pretty(&mut *out, &found).map_err(std::io::Error::from)?;
-        writeln!(out)?;
+        terminal::json(out, &found)?;
         return Ok(());
     }
     writeln!(out, "{}, {} rows", fitted.header.model, show::thousands(rows.len()))?;

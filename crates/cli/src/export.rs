@@ -30,7 +30,8 @@ pub fn command() -> Command {
             "Examples:\n  ermine export houses.ermine --to onnx -o houses.onnx\n  \
              ermine export houses.ermine --to sql --table offers --keep id\n  \
              ermine export houses.ermine --to c -o houses.c\n\n\
-             The preparation goes along: raw columns in, predictions out. docs/export.md tells which model has which form.",
+             The preparation goes along: raw columns in, predictions out. docs/export.md tells which model has which \
+             form.",
         )
         .args([
             Arg::new("MODEL").required(true).value_parser(value_parser!(PathBuf)).help("Model file"),

@@ -1,5 +1,5 @@
-//! The `ermine` command line: arguments in, text out. Data goes to stdout, talk to stderr; exit 0 is success, 1 a failure
-//! of the work, 2 a wrong call.
+//! The `ermine` command line: arguments in, text out. Data goes to stdout, talk to stderr; exit 0 is success, 1 a
+//! failure of the work, 2 a wrong call.
 
 mod args;
 mod board;
@@ -14,10 +14,10 @@ mod show;
 mod terminal;
 mod workers;
 
-use args::{Call, Inputs, Kept};
+use args::{Call, FitCall, Inputs, Kept};
 use ermine::{Ctx, Error, Output, Result, Source, Task};
 use ermine_app::{
-    Fitted, Supervised,
+    Fitted, Job, Supervised,
     explain::trace_line,
     file, judge,
     read::{self, ReadOptions},
@@ -100,103 +100,34 @@ impl From<io::Error> for Failure {
 }
 
 fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
-    if workers.count() > 1 && !matches!(call, Call::Fit { .. } | Call::Compare { .. }) {
+    if workers.count() > 1 && !matches!(call, Call::Fit(_) | Call::Compare { .. }) {
         return Err(Error::Unsupported("only fit, tune and compare run on several workers".into())
             .hint("start it without mpirun")
             .into());
     }
     let mut out = terminal::Out::new(call.writes_data());
     match call {
-        Call::Fit { job, output, report: page, trace, force, json, threads } => {
-            let progress = terminal::Progress::new(workers.rank() == 0);
-            let threads = threads.or_else(|| workers.threads());
-            let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let fit = |ctx: Ctx| {
-                // Better to hear it now than after an hour.
-                let mut places = Places::default();
-                if workers.rank() == 0 {
-                    places = places_of(&job, [output.as_deref(), page.as_deref(), trace.as_deref()], force)?;
-                }
-                Ok((job.run(&ctx)?, places))
-            };
-            let outcome = workers.run(ctx, fit);
-            progress.finish();
-            let ((fitted, report), Places { model: output, report: page, trace }) = outcome?;
-            if workers.rank() > 0 {
-                return Ok(());
-            }
-            if let Some(talk) = workers.talk() {
-                terminal::say(&talk);
-            }
-            if let Some(place) = &output {
-                file::save(&fitted, place)?;
-            }
-            if let Some(place) = &page {
-                let command: Vec<String> = std::env::args().collect();
-                place.write(html::page(&report, &command).as_bytes())?;
-            }
-            if let (Some(place), Some(steps)) = (&trace, &job.trace) {
-                let lines = steps.steps().iter().map(|step| format!("{}\n", trace_line(step))).collect::<String>();
-                place.write(lines.as_bytes())?;
-            }
-            if json {
-                serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-                writeln!(out)?;
-            } else {
-                show::report(&mut out, &report, output.as_ref().map(Place::path))?;
-            }
-        }
-        Call::Compare { job, json, threads } => {
-            let progress = terminal::Progress::new(workers.rank() == 0);
-            let threads = threads.or_else(|| workers.threads());
-            let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
-            let outcome = workers.run(ctx, |ctx| job.compare(&ctx));
-            progress.finish();
-            let (found, notes) = outcome?;
-            if workers.rank() > 0 {
-                return Ok(());
-            }
-            if json {
-                let all = serde_json::json!({ "comparison": found, "notes": notes });
-                serde_json::to_writer_pretty(&mut out, &all).map_err(io::Error::from)?;
-                writeln!(out)?;
-            } else {
-                board::comparison(&mut out, &found, &notes)?;
-            }
-        }
+        Call::Fit(call) => fit(&mut out, call, workers)?,
+        Call::Compare { job, json, threads } => compare(&mut out, &job, json, threads, workers)?,
         Call::Explain { model, inputs, about, json, threads } => {
             explain::explain(&mut out, &model, inputs.as_ref(), about, json, threads)?;
         }
         Call::Predict { model, inputs, outputs, interval, kept, to, force, threads } => {
-            let open = |path: &Path| Place::open(path, Content::Predictions, force, std::slice::from_ref(&inputs.data));
-            let place = to.as_deref().map(open).transpose()?;
+            let place = predictions_to(to.as_deref(), &inputs.data, force)?;
             let table = predict(&model, &inputs, (outputs, interval), &kept, threads)?;
-            match place {
-                None => read::csv::write(&table, &mut out)?,
-                Some(place) => {
-                    let mut bytes = Vec::new();
-                    read::csv::write(&table, &mut bytes)?;
-                    place.write(&bytes)?;
-                }
-            }
+            write_table(&mut out, &table, place.as_ref())?;
         }
         Call::Outliers { job, method, to, force, json, threads } => {
-            let place = to.map(|path| Place::open(&path, Content::Predictions, force, std::slice::from_ref(&job.data)));
-            let place = place.transpose()?;
+            let place = predictions_to(to.as_deref(), &job.data, force)?;
             let found = job.outliers(method, &terminal::context(job.seed, threads))?;
             if let Some(place) = &place {
                 let numbers = (1..=found.rows).map(|row| row as f64).collect();
                 let columns = [("row", numbers), ("score", found.scores.clone())];
                 let columns = columns.map(|(name, values)| (name.to_string(), table::Column::Number(values)));
-                let mut bytes = Vec::new();
-                read::csv::write(&table::Table::new(columns.into())?, &mut bytes)?;
-                place.write(&bytes)?;
+                write_table(&mut out, &table::Table::new(columns.into())?, Some(place))?;
             }
             match json {
-                true => {
-                    serde_json::to_writer_pretty(&mut out, &found).map_err(io::Error::from)?;
-                    writeln!(out)?;
-                }
+                true => terminal::json(&mut out, &found)?,
                 false => groups::outliers(&mut out, &found)?,
             }
         }
@@ -224,6 +155,79 @@ fn run(call: Call, workers: &Workers) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Finds and fits a model; the first worker writes what there is to write.
+fn fit(out: &mut terminal::Out, call: FitCall, workers: &Workers) -> Result<(), Failure> {
+    let FitCall { job, output, report: page, trace, force, json, threads } = call;
+    let fit = |ctx: Ctx| {
+        // Better to hear it now than after an hour.
+        let mut places = Places::default();
+        if workers.rank() == 0 {
+            places = places_of(&job, [output.as_deref(), page.as_deref(), trace.as_deref()], force)?;
+        }
+        Ok((job.run(&ctx)?, places))
+    };
+    let ((fitted, report), Places { model: output, report: page, trace }) = watched(&job, threads, workers, fit)?;
+    if workers.rank() > 0 {
+        return Ok(());
+    }
+    if let Some(talk) = workers.talk() {
+        terminal::say(&talk);
+    }
+    if let Some(place) = &output {
+        file::save(&fitted, place)?;
+    }
+    if let Some(place) = &page {
+        let command: Vec<String> = std::env::args().collect();
+        place.write(html::page(&report, &command).as_bytes())?;
+    }
+    if let (Some(place), Some(steps)) = (&trace, &job.trace) {
+        let lines = steps.steps().iter().map(|step| format!("{}\n", trace_line(step))).collect::<String>();
+        place.write(lines.as_bytes())?;
+    }
+    match json {
+        true => Ok(terminal::json(out, &report)?),
+        false => Ok(show::report(out, &report, output.as_ref().map(Place::path))?),
+    }
+}
+
+/// Compares models and keeps none.
+fn compare(
+    out: &mut terminal::Out,
+    job: &Job,
+    json: bool,
+    threads: Option<usize>,
+    workers: &Workers,
+) -> Result<(), Failure> {
+    let (found, notes) = watched(job, threads, workers, |ctx| job.compare(&ctx))?;
+    match json {
+        _ if workers.rank() > 0 => Ok(()),
+        true => Ok(terminal::json(out, &serde_json::json!({ "comparison": found, "notes": notes }))?),
+        false => Ok(board::comparison(out, &found, &notes)?),
+    }
+}
+
+/// Runs `work` on every worker; the first one shows how it goes.
+fn watched<T>(job: &Job, threads: Option<usize>, workers: &Workers, work: impl FnOnce(Ctx) -> Result<T>) -> Result<T> {
+    let progress = terminal::Progress::new(workers.rank() == 0);
+    let threads = threads.or_else(|| workers.threads());
+    let ctx = terminal::context(job.seed, threads).with_observer(progress.observer());
+    let outcome = workers.run(ctx, work);
+    progress.finish();
+    outcome
+}
+
+/// The file for predictions of `data`, where one is named.
+fn predictions_to(to: Option<&Path>, data: &Path, force: bool) -> Result<Option<Place>> {
+    to.map(|path| Place::open(path, Content::Predictions, force, &[data.to_path_buf()])).transpose()
+}
+
+fn write_table(out: &mut terminal::Out, table: &table::Table, place: Option<&Place>) -> Result<(), Failure> {
+    let Some(place) = place else { return Ok(read::csv::write(table, out)?) };
+    let mut bytes = Vec::new();
+    read::csv::write(table, &mut bytes)?;
+    Ok(place.write(&bytes)?)
+}
+
 /// Where a run writes.
 #[derive(Default)]
 struct Places {
@@ -233,7 +237,7 @@ struct Places {
 }
 
 /// Where model, report and trace go, once it is clear that they can.
-fn places_of(job: &ermine_app::Job, [model, report, trace]: [Option<&Path>; 3], force: bool) -> Result<Places> {
+fn places_of(job: &Job, [model, report, trace]: [Option<&Path>; 3], force: bool) -> Result<Places> {
     let inputs = job.inputs()?;
     let open = |path, content, force| Place::open(path, content, force, &inputs);
     let model = model.map(|path| open(path, Content::Model, force)).transpose()?;
@@ -408,8 +412,7 @@ fn summary(
     }
     let found = fitted.inference(&ctx, &rows, level)?;
     if json {
-        serde_json::to_writer_pretty(&mut *out, &found).map_err(io::Error::from)?;
-        writeln!(out)?;
+        terminal::json(out, &found)?;
     } else {
         write!(out, "{}", found.table(&terminal::names(&fitted.prepared_names())))?;
     }

@@ -1,7 +1,7 @@
 //! How things look: reports, lists, predictions.
 
-use crate::terminal::{BOLD, FAINT, GOOD, HEADING, name, names};
-use ermine::{Array, Entry, MODELS, Numbers, Passes, core::param::describe};
+use crate::terminal::{self, BOLD, FAINT, GOOD, HEADING, name, names};
+use ermine::{Array, Entry, MODELS, Numbers, Passes, core::param::describe, metrics};
 pub use ermine_app::report::digits as number;
 use ermine_app::{
     Fitted, Report, Supervised,
@@ -138,12 +138,12 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
         let main = report.main_metric == Some(name);
         write!(out, "        {name:width$}")?;
         if let Some(test) = &report.test {
-            let text = score(test[m].1);
+            let text = score(name, test[m].1);
             if main { write!(out, "  {GOOD}{text:>10}{GOOD:#}")? } else { write!(out, "  {text:>10}")? }
         }
         if !report.intervals.is_empty() {
             let found = report.intervals.iter().find(|interval| interval.metric == *name);
-            let text = found.map_or(String::new(), |found| format!("{} to {}", score(found.low), score(found.high)));
+            let text = found.map_or(String::new(), |found| interval(name, found.low, found.high));
             write!(out, "  {text:>20}")?;
         }
         if let Some(folds) = &report.folds {
@@ -151,7 +151,8 @@ fn scores(out: &mut impl Write, report: &Report) -> io::Result<()> {
             write!(out, "  {:>20}", with_margin(mean, spread))?;
         }
         if let Some(baseline) = &report.baseline {
-            let text = baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| score(*value));
+            let text =
+                baseline.iter().find(|(known, _)| known == name).map_or("".into(), |(_, value)| score(name, *value));
             write!(out, "  {FAINT}{text:>10}{FAINT:#}")?;
         }
         writeln!(out)?;
@@ -270,8 +271,7 @@ pub fn prepared(out: &mut impl Write, steps: &[Prepared]) -> io::Result<()> {
 pub fn models(out: &mut impl Write, json: bool) -> io::Result<()> {
     if json {
         let all: Vec<serde_json::Value> = MODELS.iter().map(entry_json).collect();
-        serde_json::to_writer_pretty(&mut *out, &all)?;
-        return writeln!(out);
+        return terminal::json(out, &all);
     }
     let width = MODELS.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut tasks: Vec<&str> = Vec::new();
@@ -305,8 +305,7 @@ fn first_sentence(doc: &str) -> String {
 
 pub fn model(out: &mut impl Write, entry: &Entry, json: bool) -> io::Result<()> {
     if json {
-        serde_json::to_writer_pretty(&mut *out, &entry_json(entry))?;
-        return writeln!(out);
+        return terminal::json(out, &entry_json(entry));
     }
     writeln!(out, "{BOLD}{}{BOLD:#}, {}", entry.name, entry.info.task.name())?;
     writeln!(out, "{}\n", entry.doc.split_whitespace().collect::<Vec<_>>().join(" "))?;
@@ -354,8 +353,7 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
             "attributes": attributes,
             "log": fitted.log,
         });
-        serde_json::to_writer_pretty(&mut *out, &all)?;
-        return writeln!(out);
+        return terminal::json(out, &all);
     }
     let params: Vec<String> = header.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     writeln!(out, "{BOLD}{}{BOLD:#}({})", header.model, params.join(", "))?;
@@ -421,7 +419,8 @@ pub fn inspect(out: &mut impl Write, fitted: &Fitted, json: bool) -> io::Result<
     )
 }
 
-/// Attributes whose last axis is the columns, or the classes. An array is not known by its length: there may be as many classes as columns.
+/// Attributes whose last axis is the columns, or the classes. An array is not known by its length: there may be as many
+/// classes as columns.
 const BY_COLUMN: &[&str] = &[
     "coef_",
     "feature_importances_",
@@ -468,7 +467,7 @@ fn attribute(
     let texts: Vec<String> = match &array.values {
         Numbers::Float(values) => values.iter().map(|value| number(*value)).collect(),
         Numbers::Int(values) => values.iter().map(i64::to_string).collect(),
-        Numbers::Text(values) => crate::terminal::names(values),
+        Numbers::Text(values) => terminal::names(values),
         Numbers::List(arrays) => {
             return arrays
                 .iter()
@@ -519,13 +518,12 @@ pub fn evaluation(
         let scores: serde_json::Map<String, serde_json::Value> =
             scores.iter().map(|(name, value)| (name.to_string(), serde_json::json!(value))).collect();
         let all = serde_json::json!({ "rows": rows, "scores": scores, "confusion": confusion, "classes": classes });
-        serde_json::to_writer_pretty(&mut *out, &all)?;
-        return writeln!(out);
+        return terminal::json(out, &all);
     }
     let width = scores.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     writeln!(out, "{HEADING}scores{HEADING:#}  {FAINT}on {} rows{FAINT:#}", thousands(rows))?;
     for (name, value) in scores {
-        writeln!(out, "        {name:width$}  {:>10}", score(*value))?;
+        writeln!(out, "        {name:width$}  {:>10}", score(name, *value))?;
     }
     match confusion {
         Some(confusion) if classes.len() <= 12 => confusion_table(out, confusion, classes),
@@ -534,8 +532,17 @@ pub fn evaluation(
 }
 
 /// A score as people print it: three decimals (0.983), fewer for large numbers (326.1), more for small ones.
-pub fn score(value: f64) -> String {
+pub fn score(metric: &str, value: f64) -> String {
+    // A score whose best is 1 is read against it: the rest of a rounding is 0.000.
+    if metrics::metric(metric).is_ok_and(|metric| metric.greater_is_better) && value.abs() < 1.0 {
+        let text = format!("{value:.3}");
+        return if text == "-0.000" { "0.000".into() } else { text };
+    }
     if is_large(value) { format!("{value:.*}", decimals(value)) } else { number(value) }
+}
+
+pub fn interval(metric: &str, low: f64, high: f64) -> String {
+    format!("{} to {}", score(metric, low), score(metric, high))
 }
 
 /// A value and its margin with the same decimals: 0.993 ± 0.012.

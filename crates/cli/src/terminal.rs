@@ -1,8 +1,8 @@
 //! What a person reads: colours, complaints, the progress bar; plain where there is no terminal.
 //!
-//! Names come from files that somebody else wrote, and a terminal obeys what it is sent. So text passes through [`styled`] on its way
-//! out, where nothing moves the cursor, renames the window or turns the writing round but what is written here; [`name`] also makes
-//! names short enough for a table. Data (JSON, predictions) goes out as it is.
+//! Names come from files that somebody else wrote, and a terminal obeys what it is sent. So text passes through
+//! [`styled`] on its way out, where nothing moves the cursor, renames the window or turns the writing round but what is
+//! written here; [`name`] also makes names short enough for a table. Data (JSON, predictions) goes out as it is.
 
 use anstyle::{AnsiColor, Reset, Style};
 use ermine::{Cancel, Ctx, core::ctx};
@@ -17,7 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A style, as one character that no text has (Unicode sets U+FDD0 to U+FDEF aside for this); `{BOLD}` begins it, `{BOLD:#}` ends it.
+/// A style, as one character that no text has (Unicode sets U+FDD0 to U+FDEF aside for this); `{BOLD}` begins it,
+/// `{BOLD:#}` ends it.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Ink(char);
 
@@ -89,6 +90,12 @@ pub struct Out {
     data: bool,
 }
 
+/// Plain data, indented, on a line of its own.
+pub fn json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
 impl Out {
     pub fn new(data: bool) -> Out {
         Out { to: io::BufWriter::new(anstream::stdout().lock()), data }
@@ -143,8 +150,8 @@ pub fn context(seed: u64, threads: Option<usize>) -> Ctx {
     }
 }
 
-/// Ends the program by Ctrl-C and the like as ever, but leaves no temporary file behind. The first Ctrl-C only says that it is enough,
-/// where somebody listens.
+/// Ends the program by Ctrl-C and the like as ever, but leaves no temporary file behind. The first Ctrl-C only says
+/// that it is enough, where somebody listens.
 #[cfg(unix)]
 pub fn tidy_on_signals(enough: Option<Cancel>) {
     use signal_hook::consts::{SIGINT, SIGTERM};

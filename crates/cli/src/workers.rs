@@ -1,9 +1,11 @@
-//! The other processes of this run, when `mpirun` (or Slurm, or a Kubernetes operator) has started several: [`Exchange`](ermine::core::ctx::Exchange) over MPI.
+//! The other processes of this run, when `mpirun` (or Slurm, or a Kubernetes operator) has started several:
+//! [`Exchange`](ermine::core::ctx::Exchange) over MPI.
 //!
-//! Everyone runs the same program on its own rows and meets the others in collective calls, so all must make the same calls in the same
-//! order. A worker that fails leaves that order. Therefore every call begins with a word of each worker: "going on", or "leaving" with
-//! the reason; whoever hears the latter stops with that reason, and nobody waits for somebody who is gone. A process that is killed cannot
-//! say anything: then MPI ends the others, and since files are written under another name and renamed, none is left half-written.
+//! Everyone runs the same program on its own rows and meets the others in collective calls, so all must make the same
+//! calls in the same order. A worker that fails leaves that order. Therefore every call begins with a word of each
+//! worker: "going on", or "leaving" with the reason; whoever hears the latter stops with that reason, and nobody waits
+//! for somebody who is gone. A process that is killed cannot say anything: then MPI ends the others, and since files
+//! are written under another name and renamed, none is left half-written.
 //!
 //! Without the feature `mpi` there is only one process, and the program needs no MPI.
 
@@ -89,8 +91,8 @@ mod with_mpi {
             if launchers.iter().all(|name| std::env::var_os(name).is_none()) {
                 return Ok(Workers { meeting: None, _universe: None });
             }
-            // A fit runs in a pool of threads, and whichever of them is at the end of a pass talks to the others: one at a time,
-            // which a lock sees to, but not always the same.
+            // A fit runs in a pool of threads, and whichever of them is at the end of a pass talks to the others: one
+            // at a time, which a lock sees to, but not always the same.
             let wanted = Threading::Serialized;
             let refused = || {
                 Error::Unsupported(
@@ -327,8 +329,8 @@ mod with_mpi {
         all
     }
 
-    /// Rust points to address 1 where there are no bytes, and to Open MPI that address means "send what is in the other buffer". So
-    /// there is always a byte, which is not sent.
+    /// Rust points to address 1 where there are no bytes, and to Open MPI that address means "send what is in the other
+    /// buffer". So there is always a byte, which is not sent.
     const NOTHING: &[u8; 1] = &[0];
 
     fn space(counts: &[Count]) -> Vec<u8> {

@@ -1,4 +1,5 @@
-//! What a person meets: columns kept beside predictions, warnings, suggestions, clusters, outliers, weights in the units of the file.
+//! What a person meets: columns kept beside predictions, warnings, suggestions, clusters, outliers, weights in the
+//! units of the file.
 
 use serde_json::Value;
 use std::{

@@ -1,5 +1,5 @@
-//! Several processes under the real `mpirun` come to the model file of a single one, byte by byte; what goes wrong in one of them ends all of
-//! them with one message.
+//! Several processes under the real `mpirun` come to the model file of a single one, byte by byte; what goes wrong in
+//! one of them ends all of them with one message.
 
 #![cfg(feature = "mpi")]
 

@@ -1,5 +1,5 @@
-//! The main job with its default options gives one model file, byte by byte: from memory, from disk, on any number of threads and
-//! processes, on a machine that is busy.
+//! The main job with its default options gives one model file, byte by byte: from memory, from disk, on any number of
+//! threads and processes, on a machine that is busy.
 
 use std::{
     fs,

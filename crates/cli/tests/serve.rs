@@ -531,6 +531,31 @@ fn a_stop_cuts_no_answer() {
 }
 
 #[test]
+fn a_wrong_method_is_told_the_right_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = model(folder.path());
+    let server = Server::start(&[path.to_str().unwrap()]);
+    for (method, address, status, allow) in [
+        ("PUT", "/v1/models/m", 405, "allow: get,head"),
+        ("POST", "/v1/models/m", 405, "allow: get,head"),
+        ("GET", "/v1/models/m:predict", 405, "allow: post"),
+        ("DELETE", "/v1/models/m:predict", 405, "allow: post"),
+        ("GET", "/v1/models/other", 404, ""),
+        ("POST", "/v1/models/other:predict", 404, ""),
+        ("HEAD", "/v1/models/m", 200, ""),
+    ] {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        write!(stream, "{method} {address} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let text = text.to_lowercase();
+        assert!(text.starts_with(&format!("http/1.1 {status} ")) && text.contains(allow), "{method} {address}: {text}");
+        assert_eq!(text.ends_with("\r\n\r\n"), method == "HEAD", "{text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_served_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = model(folder.path());

@@ -135,7 +135,8 @@ impl Ctx {
         rng::Stream::new(self.seed, what, index)
     }
 
-    /// Runs `f` where parallel work may use this context's threads and no more. Work started inside such work shares them.
+    /// Runs `f` where parallel work may use this context's threads and no more. Work started inside such work shares
+    /// them.
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         let (mut f, mut result) = (Some(f), None);
         self.install_erased(&mut || result = f.take().map(|f| f()));
@@ -205,8 +206,8 @@ fn cores() -> usize {
     *CORES
 }
 
-/// Pools are kept: a caller that fits small models in a loop should not start threads each time. They belong to one process:
-/// threads do not survive a fork, so a forked child (Python's multiprocessing) starts its own.
+/// Pools are kept: a caller that fits small models in a loop should not start threads each time. They belong to one
+/// process: threads do not survive a fork, so a forked child (Python's multiprocessing) starts its own.
 #[cfg(not(target_family = "wasm"))]
 fn pool(threads: usize) -> Option<Arc<rayon::ThreadPool>> {
     static POOLS: LazyLock<Mutex<BTreeMap<(u32, usize), Arc<rayon::ThreadPool>>>> = LazyLock::new(Mutex::default);
@@ -271,8 +272,8 @@ pub trait Observer: Send + Sync {
     fn rows(&self, _count: usize) {}
 }
 
-/// Keeps the state of one fit. A model that goes through its rows many times saves after a pass; core does no I/O, so where it
-/// goes is somebody else's. What comes back must be what was saved last, whole.
+/// Keeps the state of one fit. A model that goes through its rows many times saves after a pass; core does no I/O, so
+/// where it goes is somebody else's. What comes back must be what was saved last, whole.
 pub trait Checkpoint: Send + Sync {
     fn load(&self) -> Result<Option<Vec<u8>>>;
     fn save(&self, state: &[u8]) -> Result<()>;
@@ -305,8 +306,8 @@ pub trait Exchange: Send + Sync {
     /// Gives everyone's bytes to everyone, in the order of ranks.
     fn all_gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>>;
 
-    /// Gives `to[rank]` to each rank, and what everyone has for this one, in the order of ranks. An engine that can address a single
-    /// worker does better than this: here everyone hears everything.
+    /// Gives `to[rank]` to each rank, and what everyone has for this one, in the order of ranks. An engine that can
+    /// address a single worker does better than this: here everyone hears everything.
     fn all_to_all(&self, to: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let unreadable = |error: postcard::Error| Error::Data(format!("a message: {error}"));
         let everyone = self.all_gather(postcard::to_stdvec(&to).map_err(unreadable)?)?;
@@ -317,8 +318,8 @@ pub trait Exchange: Send + Sync {
         mine.collect()
     }
 
-    /// Many numbers, straight into place, where everyone knows how many: `to[rank]` of `mine` goes to each rank, and what they have for this
-    /// one to `from[rank]` of `received`.
+    /// Many numbers, straight into place, where everyone knows how many: `to[rank]` of `mine` goes to each rank, and
+    /// what they have for this one to `from[rank]` of `received`.
     fn all_to_all_v(
         &self,
         mine: &[f64],
@@ -340,7 +341,8 @@ pub trait Exchange: Send + Sync {
     }
 }
 
-/// Everyone's value to everyone, in the order of ranks. A worker that failed says so instead, and then all stop with its message.
+/// Everyone's value to everyone, in the order of ranks. A worker that failed says so instead, and then all stop with
+/// its message.
 pub fn all_gather<T: Serialize + DeserializeOwned>(exchange: &dyn Exchange, mine: Result<T>) -> Result<Vec<T>> {
     if exchange.size() == 1 {
         return mine.map(|mine| vec![mine]);

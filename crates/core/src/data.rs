@@ -1,7 +1,7 @@
 //! What a model sees: rows of numbers, a target, weights. Views only; nothing here owns or copies.
 //!
-//! `X` is dense (row-major) or sparse (CSR), and every operation a model needs exists for both, so one loop serves both.
-//! Labels, categories and missing values were turned into numbers at the edges and are never seen here.
+//! `X` is dense (row-major) or sparse (CSR), and every operation a model needs exists for both, so one loop serves
+//! both. Labels, categories and missing values were turned into numbers at the edges and are never seen here.
 
 use crate::{Error, Result, linalg::Matrix, simd};
 use std::ops::Range;
@@ -221,8 +221,8 @@ impl Csr<'_> {
         );
     }
 
-    /// `out += X' R`. Column by column, since a row of `out` then stays in registers while its terms are added; where columns hold next to
-    /// nothing, turning the rows around would cost more than it saves.
+    /// `out += X' R`. Column by column, since a row of `out` then stays in registers while its terms are added; where
+    /// columns hold next to nothing, turning the rows around would cost more than it saves.
     fn add_transposed_times_matrix(&self, r: &[f64], k: usize, out: &mut [f64]) {
         let (first, last) = (self.starts[0], self.starts[self.starts.len() - 1]);
         if last - first < self.cols {
@@ -261,7 +261,8 @@ impl Csr<'_> {
     }
 }
 
-/// `out += sum_t factors[t] m_{which[t]}` for rows m of `k` numbers; sums stay in registers, a strip of `out` at a time.
+/// `out += sum_t factors[t] m_{which[t]}` for rows m of `k` numbers; sums stay in registers, a strip of `out` at a
+/// time.
 #[inline(always)]
 fn add_combination(which: &[u32], factors: &[f64], m: &[f64], k: usize, out: &mut [f64]) {
     let mut at = 0;

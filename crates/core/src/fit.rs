@@ -51,8 +51,8 @@ impl<M: AnyModel + 'static> Fit<M> {
 }
 
 impl<M: AnyModel> Fit<M> {
-    /// What the model is for, one number for each row: the predicted value, the number of the class or of the cluster. With
-    /// several targets the numbers of a row follow one another.
+    /// What the model is for, one number for each row: the predicted value, the number of the class or of the cluster.
+    /// With several targets the numbers of a row follow one another.
     pub fn predict(&self, x: &(impl ToRows + ?Sized)) -> Result<Vec<f64>> {
         let answers = [Output::Value, Output::Class, Output::Cluster];
         match self.model.outputs().into_iter().find(|(output, _)| answers.contains(output)) {
@@ -64,7 +64,8 @@ impl<M: AnyModel> Fit<M> {
         }
     }
 
-    /// The predicted classes by the names that [`Data::labels`](crate::Data::labels) gave them; by number where they had none.
+    /// The predicted classes by the names that [`Data::labels`](crate::Data::labels) gave them; by number where they
+    /// had none.
     pub fn predict_labels(&self, x: &(impl ToRows + ?Sized)) -> Result<Vec<Label>> {
         let codes = self.output(x, Output::Class, &Ctx::default())?;
         let name = |&code: &f64| match self.about.labels.get(code as usize) {
@@ -74,7 +75,8 @@ impl<M: AnyModel> Fit<M> {
         Ok(codes.values.iter().map(name).collect())
     }
 
-    /// The probability of each class (a column each, in the order of [`Fit::labels`]) or of each component of a mixture.
+    /// The probability of each class (a column each, in the order of [`Fit::labels`]) or of each component of a
+    /// mixture.
     pub fn predict_proba(&self, x: &(impl ToRows + ?Sized)) -> Result<Matrix> {
         self.output(x, Output::Probability, &Ctx::default())
     }

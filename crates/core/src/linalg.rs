@@ -114,7 +114,8 @@ pub fn multiply(a: View, b: View, beta: f64, out: &mut [f64]) {
     matmul(MatMut::from_row_major_slice_mut(out, rows, cols), accumulate, a.0, b.0, 1.0, Par::Seq);
 }
 
-/// `out = A B'` in single precision for rows of `cols` numbers, `out` row-major: twice as fast, where what is lost is made good elsewhere.
+/// `out = A B'` in single precision for rows of `cols` numbers, `out` row-major: twice as fast, where what is lost is
+/// made good elsewhere.
 pub fn multiply_single(a: &[f32], b: &[f32], cols: usize, out: &mut [f32]) {
     let (rows, others) = (a.len() / cols, b.len() / cols);
     let (a, b) = (MatRef::from_row_major_slice(a, rows, cols), MatRef::from_row_major_slice(b, others, cols));
@@ -130,14 +131,14 @@ pub fn padded(cols: usize) -> usize {
 /// Above this many columns a general matrix product is faster than the narrow kernel.
 const NARROW: usize = 160;
 
-/// Rows to pack before [`add_gram`]: for the narrow kernel as many as stay in the cache between packing and multiplying; for a general
-/// product enough that reading and writing `out` is little beside it.
+/// Rows to pack before [`add_gram`]: for the narrow kernel as many as stay in the cache between packing and
+/// multiplying; for a general product enough that reading and writing `out` is little beside it.
 pub fn sheet_rows(stride: usize) -> usize {
     if stride > NARROW { 256 } else { (8192 / stride).clamp(32, 256) }
 }
 
-/// Lower triangle of `out += Z' Z` for packed rows `z` (`stride` = [`padded`] columns each, zeros in the padding); `out` is
-/// `stride` x `stride`. The statistic behind least squares, Newton steps, covariances.
+/// Lower triangle of `out += Z' Z` for packed rows `z` (`stride` = [`padded`] columns each, zeros in the padding);
+/// `out` is `stride` x `stride`. The statistic behind least squares, Newton steps, covariances.
 pub fn add_gram(z: &[f64], stride: usize, out: &mut [f64]) {
     let rows = z.len() / stride;
     if stride > NARROW {
@@ -236,10 +237,11 @@ impl Cholesky {
         (0..self.n).map(|i| 2.0 * l[(i, i)].ln()).sum()
     }
 
-    /// An estimate from below of the condition number in the one-norm, rarely by more than a factor of three: Hager's ascent on
+    /// An estimate from below of the condition number in the one-norm, rarely by more than a factor of three: Hager's
+    /// ascent on
     /// ||A^-1 x||_1 over the unit ball (Higham 2002, algorithm 15.1). It starts where A^-1 sends random vectors: any vector of
-    /// one's own choice is orthogonal to the direction that matters for some data, and then the estimate is of another direction.
-    /// Four random ones all miss a direction by 1e-3 or more with a probability below 1e-12 (Dixon 1983).
+    /// one's own choice is orthogonal to the direction that matters for some data, and then the estimate is of another
+    /// direction. Four random ones all miss a direction by 1e-3 or more with a probability below 1e-12 (Dixon 1983).
     pub fn condition(&self) -> f64 {
         const STARTS: usize = 4;
         let n = self.n;
@@ -314,8 +316,8 @@ impl Svd {
     }
 }
 
-/// The triangle R of `A = Q R`, square of `a.cols`, row-major, with a non-negative diagonal. R'R = A'A, so that triangles of
-/// two blocks of rows, put on top of each other, give the triangle of both: QR is a sum.
+/// The triangle R of `A = Q R`, square of `a.cols`, row-major, with a non-negative diagonal. R'R = A'A, so that
+/// triangles of two blocks of rows, put on top of each other, give the triangle of both: QR is a sum.
 pub fn triangle(a: &Matrix) -> Matrix {
     triangle_of(a.view())
 }
@@ -390,8 +392,8 @@ mod tests {
         assert!(Cholesky::new(&Matrix::from_fn(3, 3, |_, _| 1.0)).is_none_or(|c| c.condition() > 1e14));
     }
 
-    /// A start of equal entries is orthogonal to (1, -1) and to every difference of copied columns: however they lie, a singular matrix
-    /// is never taken for a good one.
+    /// A start of equal entries is orthogonal to (1, -1) and to every difference of copied columns: however they lie, a
+    /// singular matrix is never taken for a good one.
     #[test]
     fn condition_sees_every_null_direction() {
         let mut rng = Stream::new(3, "null", 0);

@@ -1,8 +1,8 @@
 //! How a fit went, and the proof of how good it is.
 //!
 //! The types keep the two together: whoever solves a problem hands over a bound and a reason to have stopped, and
-//! [`FitLog::proven`] alone decides whether that is convergence. Nobody can say so of a gap above its tolerance, and a closed
-//! form has one pass.
+//! [`FitLog::proven`] alone decides whether that is convergence. Nobody can say so of a gap above its tolerance, and a
+//! closed form has one pass.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -254,7 +254,8 @@ impl fmt::Display for Certificate {
     }
 }
 
-/// As it stands in model files and in Python: old files must load, so fields and variants are only ever added at the end.
+/// As it stands in model files and in Python: old files must load, so fields and variants are only ever added at the
+/// end.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     passes: usize,

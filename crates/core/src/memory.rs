@@ -1,10 +1,10 @@
-//! Parameters can ask for more memory than is available, and an allocation that fails ends the process: what a parameter decides is priced
-//! first, and refused by name.
+//! Parameters can ask for more memory than is available, and an allocation that fails ends the process: what a
+//! parameter decides is priced first, and refused by name.
 
 use crate::{Error, Result};
 
-/// Refuses an array of `lengths[0] x lengths[1] x ...` values of `size` bytes for which there is no room. `what` is the parameter that asks
-/// for it, as `n_components=1000000`.
+/// Refuses an array of `lengths[0] x lengths[1] x ...` values of `size` bytes for which there is no room. `what` is the
+/// parameter that asks for it, as `n_components=1000000`.
 ///
 /// ```
 /// use ermine_core::memory;

@@ -1,13 +1,14 @@
 //! Estimators, models, and what the list knows of each.
 //!
-//! The parameter struct is the estimator. Fitting it gives a model and a log. The list holds one [`Entry`] for each, from
-//! which every door, document and test is made.
+//! The parameter struct is the estimator. Fitting it gives a model and a log. The list holds one [`Entry`] for each,
+//! from which every door, document and test is made.
 
 pub use crate::fit::{About, Fit};
 use crate::{
     Ctx, Error, OwnedCsr, Result, Source, X,
     linalg::Matrix,
     log::FitLog,
+    memory,
     param::{Param, Params, Values},
     source::{Buffers, Shape},
 };
@@ -20,8 +21,8 @@ pub trait Estimator: Params {
     type Model: Model;
     const INFO: Info;
 
-    /// How these parameters go through the rows, where it depends on them. [`Estimator::INFO`] speaks of the defaults. A fit may rely on
-    /// it: rows that cannot be reached so are refused before.
+    /// How these parameters go through the rows, where it depends on them. [`Estimator::INFO`] speaks of the defaults.
+    /// A fit may rely on it: rows that cannot be reached so are refused before.
     fn passes(&self) -> Passes {
         Self::INFO.passes
     }
@@ -31,16 +32,17 @@ pub trait Estimator: Params {
         Info { passes: self.passes(), ..Self::INFO }
     }
 
-    /// Predicted seconds of one core of a common laptop for a fit on rows of this shape and predictions for a quarter as many; of
-    /// sparse rows `cols` counts the values that a row stores on average. A formula of rows, columns, classes and parameters
-    /// with constants from `examples/cost.rs`, so that work can be planned without a clock. What is not worth a formula,
-    /// such as a transformer, passes over its rows a few times.
+    /// Predicted seconds of one core of a common laptop for a fit on rows of this shape and predictions for a quarter
+    /// as many; of sparse rows `cols` counts the values that a row stores on average. A formula of rows, columns,
+    /// classes and parameters with constants from `examples/cost.rs`, so that work can be planned without a clock. What
+    /// is not worth a formula, such as a transformer, passes over its rows a few times.
     fn cost(&self, shape: &Shape) -> f64 {
         let (n, p, _) = shape.sizes();
         1e-9 * (2e4 + 10.0 * n * p)
     }
 
-    /// Learns a model from the data. Parameters outside their ranges and data that the model cannot take are refused by name.
+    /// Learns a model from the data. Parameters outside their ranges and data that the model cannot take are refused by
+    /// name.
     fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<Self::Model>> {
         ready(self, data)?;
         sound(self, self.learn(data, ctx)?, data)
@@ -110,11 +112,12 @@ pub trait Model: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What it can compute, the natural prediction first, with the number of columns of each.
     fn outputs(&self) -> Vec<(Output, usize)>;
 
-    /// Computes `output` for a block of rows into row-major `out`. The driver has checked columns, width and finiteness.
+    /// Computes `output` for a block of rows into row-major `out`. The driver has checked columns, width and
+    /// finiteness.
     fn predict(&self, x: &X, output: Output, out: &mut [f64]) -> Result<()>;
 
-    /// At least so many rows are best predicted together, where there are as many: a model larger than the caches is then read less
-    /// often.
+    /// At least so many rows are best predicted together, where there are as many: a model larger than the caches is
+    /// then read less often.
     fn rows_at_once(&self) -> usize {
         1
     }
@@ -224,6 +227,11 @@ pub fn predict(ctx: &Ctx, model: &dyn AnyModel, x: &X, output: Output, missing: 
     }
     let share = x.rows().div_ceil(4 * ctx.threads());
     let block = crate::reduce::block_rows(x.cols()).min(1024).max(share.min(model.rows_at_once()));
+    // Between two blocks a cancel is heard of: wide rows come in smaller ones.
+    let block = block.min((1 << 20) / width.max(1)).max(1);
+    if x.rows().saturating_mul(width) > 1 << 24 {
+        memory::check("a prediction", &format!("{} rows of {width} values", x.rows()), &[x.rows(), width], 8)?;
+    }
     let mut out = Matrix::zeros(x.rows(), width);
     let run = |(i, out): (usize, &mut [f64])| {
         ctx.check()?;
@@ -377,10 +385,12 @@ pub enum Domain {
     Positive,
 }
 
-/// How far a family bends to the data, from stiff to flexible: of equally good models the stiffer one is easier to explain and
-/// to trust.
+/// How far a family bends to the data, from stiff to flexible: of equally good models the stiffer one is easier to
+/// explain and to trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Flexibility {
+    /// The same for every row.
+    Constant,
     Linear,
     Tree,
     Neighbours,
@@ -560,7 +570,8 @@ pub fn check_source(name: &str, passes: Passes, data: &dyn Source) -> Result<()>
     Ok(())
 }
 
-/// What no fit hands out, in one place: a model that could not be loaded again, or that has no number to say of its own first rows.
+/// What no fit hands out, in one place: a model that could not be loaded again, or that has no number to say of its own
+/// first rows.
 fn check_sound<M: Model>(name: &str, model: &M, log: &FitLog, data: &dyn Source) -> Result<()> {
     const ROWS: usize = 8;
     let beyond = |what: String| {

@@ -43,7 +43,8 @@ pub enum Value {
 
 pub type Values = BTreeMap<String, Value>;
 
-/// Models in models, and lists in lists, go no deeper than this: each level takes its share of the stack in parsing, fitting and loading.
+/// Models in models, and lists in lists, go no deeper than this: each level takes its share of the stack in parsing,
+/// fitting and loading.
 pub const DEEPEST: usize = 32;
 
 /// An estimator by name with the parameters that differ from their defaults: `DecisionTreeClassifier(max_depth=1)`.
@@ -460,8 +461,8 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// A parameter that is an array or nothing (`means_init`). Arrays travel beside the parameters, by name, and are found with
-/// [`Ctx::start`](crate::Ctx::start), so that as a value it is always none.
+/// A parameter that is an array or nothing (`means_init`). Arrays travel beside the parameters, by name, and are found
+/// with [`Ctx::start`](crate::Ctx::start), so that as a value it is always none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrayParam;
 
@@ -520,7 +521,8 @@ pub trait Params: Default + Clone + Send + Sync + 'static {
         Ok(params)
     }
 
-    /// Sets one parameter whatever its value, as a struct filled in by hand may be; false where the type cannot hold it.
+    /// Sets one parameter whatever its value, as a struct filled in by hand may be; false where the type cannot hold
+    /// it.
     #[doc(hidden)]
     fn put(&mut self, name: &str, value: &Value) -> bool;
 
@@ -626,8 +628,8 @@ macro_rules! params {
     (@search $search:expr) => { Some($search) };
 }
 
-/// Declares named choices, or, with a number type and range, a number or a named choice
-/// (`choice! { pub enum Gamma: f64 where above(0.0) => { Scale = "scale", Auto = "auto" } }`, whose numbers are `Gamma::Number`).
+/// Declares named choices, or, with a number type and range, a number or a named choice (`choice! { pub enum Gamma: f64
+/// where above(0.0) => { Scale = "scale", Auto = "auto" } }`, whose numbers are `Gamma::Number`).
 #[macro_export]
 macro_rules! choice {
     (

@@ -1,8 +1,9 @@
 //! Training as a sum: a statistic per block of rows, merged along one fixed binary tree.
 //!
-//! Rows are cut into leaves whose size depends on the shape of the problem alone. Leaf statistics merge along the binary tree
-//! over leaf numbers; a thread or a worker computes whole subtrees, and workers exchange the subtrees that they hold. The
-//! result is therefore the same to the last bit for any number of threads and workers, from memory or from disk.
+//! Rows are cut into leaves whose size depends on the shape of the problem alone. Leaf statistics merge along the
+//! binary tree over leaf numbers; a thread or a worker computes whole subtrees, and workers exchange the subtrees that
+//! they hold. The result is therefore the same to the last bit for any number of threads and workers, from memory or
+//! from disk.
 
 use crate::{
     Ctx, Error, Result,
@@ -54,8 +55,8 @@ pub fn block_rows(cols: usize) -> usize {
 /// No more leaves than this: enough for many threads, few enough that merging large statistics costs little.
 const LEAVES: usize = 128;
 
-/// Rows of one leaf: whole blocks, from the shape of the whole problem. As many rows as columns at least, so that statistics of
-/// pairs of columns cost more to make than to merge.
+/// Rows of one leaf: whole blocks, from the shape of the whole problem. As many rows as columns at least, so that
+/// statistics of pairs of columns cost more to make than to merge.
 pub fn leaf_rows(shape: &Shape) -> usize {
     let block = block_rows(shape.cols);
     let blocks = shape.rows.div_ceil(block).max(1);
@@ -121,8 +122,8 @@ pub fn sweep<S: Sweep>(ctx: &Ctx, source: &dyn Source, sum: &S, cells: &mut [S::
     Ok(total)
 }
 
-/// The sum of `count` units along the fixed tree, where this worker computed those of `mine`, in order, and the others the rest.
-/// For sums over something else than the rows of a source: the blocks of a minibatch.
+/// The sum of `count` units along the fixed tree, where this worker computed those of `mine`, in order, and the others
+/// the rest. For sums over something else than the rows of a source: the blocks of a minibatch.
 pub fn merge_units<T: Serialize + DeserializeOwned>(
     ctx: &Ctx,
     count: usize,

@@ -1,15 +1,16 @@
 //! The few loops that everything runs on, compiled for the widest vectors of the machine and chosen at run time.
 //!
-//! Sums are cut into eight independent chains, so that they vectorise and always add in the same order: a result depends on
-//! the numbers and their length, not on alignment or thread.
+//! Sums are cut into eight independent chains, so that they vectorise and always add in the same order: a result
+//! depends on the numbers and their length, not on alignment or thread.
 
 use pulp::Arch;
 use std::sync::LazyLock;
 
 static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
-/// Runs `f` compiled for the widest vectors of this machine. Worth it around a loop, not inside one. Write the closure as
-/// `#[inline(always)] || ...`: left outside the dispatch by the optimiser, its `mul_add` is a call to the library, many times slower.
+/// Runs `f` compiled for the widest vectors of this machine. Worth it around a loop, not inside one. Write the closure
+/// as `#[inline(always)] || ...`: left outside the dispatch by the optimiser, its `mul_add` is a call to the library,
+/// many times slower.
 #[inline(always)]
 pub fn vectorised<R>(f: impl FnOnce() -> R) -> R {
     ARCH.dispatch(f)
@@ -121,7 +122,8 @@ pub fn matrix_vector(x: &[f64], cols: usize, w: &[f64], out: &mut [f64]) {
     );
 }
 
-/// `out += sum_i r[i] row_i` for row-major `x`; four rows at a time, so that `out` is read and written a quarter as often.
+/// `out += sum_i r[i] row_i` for row-major `x`; four rows at a time, so that `out` is read and written a quarter as
+/// often.
 pub fn add_transposed_vector(x: &[f64], cols: usize, r: &[f64], out: &mut [f64]) {
     vectorised(
         #[inline(always)]

@@ -161,7 +161,8 @@ impl<'a> Data<'a> {
         self.with_y(Y::Class { codes: codes.into(), classes })
     }
 
-    /// Classes by name: text, whole numbers or booleans. They are numbered in their order, and a fit remembers what they are called.
+    /// Classes by name: text, whole numbers or booleans. They are numbered in their order, and a fit remembers what
+    /// they are called.
     pub fn labels<L: Clone + Into<Label>>(self, labels: &[L]) -> Result<Self> {
         let labels: Vec<Label> = labels.iter().map(|label| label.clone().into()).collect();
         let (codes, names) = label::encode(&labels);

@@ -1,8 +1,8 @@
 //! Statistics that merge: means and scatter matrices kept about their own centre.
 //!
-//! Raw sums of squares lose the digits of data far from zero, so each statistic holds (weight, mean, scatter about the mean),
-//! and two of them merge by the rule of Chan, Golub and LeVeque (1983): with d the difference of the means,
-//! `S = S1 + S2 + d d' w1 w2 / (w1 + w2)`.
+//! Raw sums of squares lose the digits of data far from zero, so each statistic holds (weight, mean, scatter about the
+//! mean), and two of them merge by the rule of Chan, Golub and LeVeque (1983): with d the difference of the means, `S =
+//! S1 + S2 + d d' w1 w2 / (w1 + w2)`.
 
 use crate::{
     Reduce, Result,
@@ -90,7 +90,8 @@ impl Moments {
         self.scatter[j] / self.weight
     }
 
-    /// Standard deviation of column `j`, and 1 for a column that is constant up to rounding, so that it can be divided by.
+    /// Standard deviation of column `j`, and 1 for a column that is constant up to rounding, so that it can be divided
+    /// by.
     pub fn scale(&self, j: usize) -> f64 {
         let variance = self.variance(j);
         let rounding = f64::EPSILON * self.weight.sqrt().max(10.0) * self.mean[j].abs();

@@ -1,8 +1,8 @@
 //! The steps of a fit, kept while it runs: what an engine knew after each pass, as named arrays.
 //!
-//! A fit records what it computes anyway, so that what is shown is what was fitted. A trace holds a bounded number of numbers:
-//! when it is full every second step is forgotten and from then on only every second one is kept, so that a long fit is seen
-//! evenly. The last step is always there.
+//! A fit records what it computes anyway, so that what is shown is what was fitted. A trace holds a bounded number of
+//! numbers: when it is full every second step is forgotten and from then on only every second one is kept, so that a
+//! long fit is seen evenly. The last step is always there.
 
 use crate::linalg::Matrix;
 use serde::Serialize;

@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p ermine --example cost -- [part of a name] [most predicted seconds, 5 unless told] [name=value ...]
 //!
-//! One line for each model and shape: predicted and measured seconds of one core, and predicted / measured. Models that miss by more than a
-//! factor of three anywhere are named at the end.
+//! One line for each model and shape: predicted and measured seconds of one core, and predicted / measured. Models that
+//! miss by more than a factor of three anywhere are named at the end.
 
 use ermine::{
     AnyEstimator, Ctx, Data, Domain, Entry, MODELS, OwnedTarget, Result, Source, Task, Value, Values, X, predict,

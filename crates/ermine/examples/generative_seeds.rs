@@ -2,7 +2,8 @@
 //!
 //!     cargo run --release --example generative_seeds -- old_faithful.csv 2 wine.csv 3 digits.csv 10
 //!
-//! Each file has a header; columns that are not numbers are left out, and so is the last column of files of more than two.
+//! Each file has a header; columns that are not numbers are left out, and so is the last column of files of more than
+//! two.
 
 use ermine::{
     Ctx, Data, Estimator, X,

@@ -1,6 +1,6 @@
-//! Times of kernel models on files of raw f64, for comparison with other libraries:
-//! `kernel_times Model rows cols x.bin y.bin queries [parameter=value ...]` prints the seconds of fit and predict and the log.
-//! The last `queries` rows are predicted and not fitted; a `csr` in place of cols reads starts, columns and values from x.bin.*.
+//! Times of kernel models on files of raw f64, for comparison with other libraries: `kernel_times Model rows cols x.bin
+//! y.bin queries [parameter=value ...]` prints the seconds of fit and predict and the log. The last `queries` rows are
+//! predicted and not fitted; a `csr` in place of cols reads starts, columns and values from x.bin.*.
 
 use ermine::{Ctx, Data, Output, Result, Task, Value, Values, X, predict};
 use std::time::Instant;

@@ -1,7 +1,9 @@
-//! One hidden layer comes as near to a smooth function as it is wide: `cargo run --release --example universal_approximation`.
+//! One hidden layer comes as near to a smooth function as it is wide: `cargo run --release --example
+//! universal_approximation`.
 //!
-//! Cybenko (1989) and Hornik (1991): sums of sigmoids are dense in the continuous functions on a compact set. Barron (1993): the squared error
-//! that can be reached falls at least as 1 / width. Here: f(x) = sin(3 x) + cos(7 x) / 2 on [-2, 2], tanh units, L-BFGS, best of three starts.
+//! Cybenko (1989) and Hornik (1991): sums of sigmoids are dense in the continuous functions on a compact set. Barron
+//! (1993): the squared error that can be reached falls at least as 1 / width. Here: f(x) = sin(3 x) + cos(7 x) / 2 on
+//! [-2, 2], tanh units, L-BFGS, best of three starts.
 
 use ermine::{
     Ctx, Data, Estimator, Output, Result, X,

@@ -7,7 +7,8 @@
 //! checksum        CRC-32 of everything before, u32
 //! ```
 //!
-//! It is the model alone. What the command line saves (`ermine fit -o`) also holds the columns, their preparation and the scores.
+//! It is the model alone. What the command line saves (`ermine fit -o`) also holds the columns, their preparation and
+//! the scores.
 
 use crate::{Error, FitLog, Result, core::fit::About};
 use std::{

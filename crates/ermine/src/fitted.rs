@@ -60,7 +60,8 @@ impl<M: AnyModel> Fitted for Fit<M> {
     }
 }
 
-/// Reading a fit that was saved, with the type of its model: `Ridge::load("ridge.fit")`. [`load`] reads one of any type.
+/// Reading a fit that was saved, with the type of its model: `Ridge::load("ridge.fit")`. [`load`] reads one of any
+/// type.
 pub trait Load: Estimator {
     fn load(path: impl AsRef<Path>) -> Result<Fit<Self::Model>> {
         let path = path.as_ref();

@@ -14,26 +14,28 @@
 //! ```
 //!
 //! - **Data** ([`Data`]) are rows of numbers, from [anything that rows can be made of](ToRows), and a target: numbers
-//!   ([`Data::real`]) or labels ([`Data::labels`]). What has to be a number is made one at the edges: [`text`], [`prep`].
-//! - **An estimator** is a struct of its parameters, named and defaulted as in scikit-learn. [`Estimator::fit`] refuses parameters out of
-//!   range and data that the model cannot take, by name.
-//! - **A fit** ([`Fit`]) predicts ([`Fit::predict`], [`Fit::predict_labels`], [`Fit::predict_proba`], [`Fit::transform`]), is judged
-//!   and saved ([`Fitted::score`], [`Fitted::save`]; [`Load::load`] reads it), and tells how it went ([`Fit::log`](FitLog)). The numbers
-//!   that were learned are fields of its `model`.
-//! - **The context** ([`Ctx`]) is everything else: seed, threads, progress, cancelling. The same seed gives the same bits for any
-//!   number of threads.
+//!   ([`Data::real`]) or labels ([`Data::labels`]). What has to be a number is made one at the edges: [`text`],
+//!   [`prep`].
+//! - **An estimator** is a struct of its parameters, named and defaulted as in scikit-learn. [`Estimator::fit`] refuses
+//!   parameters out of range and data that the model cannot take, by name.
+//! - **A fit** ([`Fit`]) predicts ([`Fit::predict`], [`Fit::predict_labels`], [`Fit::predict_proba`],
+//!   [`Fit::transform`]), is judged and saved ([`Fitted::score`], [`Fitted::save`]; [`Load::load`] reads it), and tells
+//!   how it went ([`Fit::log`](FitLog)). The numbers that were learned are fields of its `model`.
+//! - **The context** ([`Ctx`]) is everything else: seed, threads, progress, cancelling. The same seed gives the same
+//!   bits for any number of threads.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`linear`], [`isotonic`], [`bayes`], [`svm`], [`neighbors`], [`tree`], [`neural`] | models that learn a target |
+//! | [`dummy`] | baselines that look at the target alone |
 //! | [`cluster`], [`decompose`] | models that need none |
 //! | [`prep`], [`text`], [`pipeline`] | new features from old ones, from text, step by step |
 //! | [`split`], [`search`], [`metrics`], [`inspect`] | held-out rows, cross-validation and tuning, scores, explanations |
 //! | [`optim`], [`kernel`], [`family`] | minimisers, kernels and distributions to use on their own |
 //! | [`core`] | what models are made of, for those who write one |
 //!
-//! Cargo features, none of them on by default, take rows and targets from other crates: `ndarray` (0.17), `nalgebra` (0.35), `faer`
-//! (0.24), `arrow` (arrow-array 60); see [`core::rows`].
+//! Cargo features, none of them on by default, take rows and targets from other crates: `ndarray` (0.17), `nalgebra`
+//! (0.35), `faer` (0.24), `arrow` (arrow-array 60); see [`core::rows`].
 //!
 //! Every model is one file and one line in [`MODELS`]; the command line, the Python package, the reference pages, the
 //! conformance suite and the benchmark are made from that list.
@@ -41,6 +43,7 @@
 pub mod bayes;
 pub mod cluster;
 pub mod decompose;
+pub mod dummy;
 #[doc(hidden)]
 pub mod engine;
 mod file;
@@ -86,12 +89,12 @@ macro_rules! models {
 
         /// All that most programs need: `use ermine::prelude::*;`.
         ///
-        /// Every estimator, the modules with what their parameters are made of (`cluster::Starts`), data, fits and errors. Estimators of
-        /// any type ([`AnyEstimator`]) are left out: their methods have the same names.
+        /// Every estimator, the modules with what their parameters are made of (`cluster::Starts`), data, fits and
+        /// errors. Estimators of any type ([`AnyEstimator`]) are left out: their methods have the same names.
         pub mod prelude {
             pub use crate::{
                 Ctx, Data, Error, Estimator, Feature, Fit, Fitted, Label, Load, Matrix, Output, Params, Result, Spec, ToRows, X,
-                bayes, cluster, decompose, isotonic, linear, metrics, neighbors, neural, prep, search, split, svm, text, tree,
+                bayes, cluster, decompose, dummy, isotonic, linear, metrics, neighbors, neural, prep, search, split, svm, text, tree,
                 pipeline::{ColumnTransformer, Pipeline},
                 search::cross_val_score,
                 split::train_test,
@@ -202,6 +205,8 @@ models! { $
     prep::KNNImputer,
     prep::SelectFromModel,
     prep::RFE,
+    dummy::DummyClassifier,
+    dummy::DummyRegressor,
 }
 
 /// The entry called `name`, or an error that suggests the nearest.
@@ -256,6 +261,7 @@ const SYNONYMS: &[(&[&str], &[&str])] = &[
     (&["hclust", "hierarchical", "ward"], &["AgglomerativeClustering"]),
     (&["svd"], &["TruncatedSVD"]),
     (&["en", "enet"], &["ElasticNet"]),
+    (&["baseline", "naive", "constant", "zeror", "dummy"], &["DummyClassifier", "DummyRegressor"]),
 ];
 
 /// The estimator that a spec describes.

@@ -1,5 +1,5 @@
-//! Optimisers as citizens: each minimises any objective and returns its whole path, to look at and to learn from. The quasi-Newton
-//! and Newton steps are those that the models run on.
+//! Optimisers as citizens: each minimises any objective and returns its whole path, to look at and to learn from. The
+//! quasi-Newton and Newton steps are those that the models run on.
 //!
 //! ```
 //! use ermine::optim::{Method, Objective, Options, minimise};
@@ -211,7 +211,8 @@ pub fn newton(objective: &dyn Curved, start: Vec<f64>, options: &Options) -> Res
     Ok(path)
 }
 
-/// Stochastic gradients: `passes` times over the terms in shuffled order with steps `step` / sqrt(pass). A point a pass.
+/// Stochastic gradients: `passes` times over the terms in shuffled order with steps `step` / sqrt(pass). A point a
+/// pass.
 pub fn sgd(terms: &dyn Terms, start: Vec<f64>, step: f64, passes: usize, ctx: &Ctx) -> Result<Path> {
     let mut w = start;
     let mut order: Vec<usize> = (0..terms.count()).collect();

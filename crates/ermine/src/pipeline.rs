@@ -1,5 +1,5 @@
-//! Steps as one estimator: transformers, each learned from what the one before it makes, then a model. And transformers side by
-//! side over groups of columns.
+//! Steps as one estimator: transformers, each learned from what the one before it makes, then a model. And transformers
+//! side by side over groups of columns.
 //!
 //! ```
 //! use ermine::prelude::*;
@@ -22,10 +22,11 @@
 //! # Ok::<(), ermine::Error>(())
 //! ```
 //!
-//! Both are estimators like any other, and have a written form: `Pipeline(steps=[SimpleImputer, StandardScaler, Ridge(alpha=2)])`,
-//! `ColumnTransformer(columns=[[0,1],[2]], steps=[[StandardScaler],[OneHotEncoder]])`. What a step learns, it learns from the rows
-//! that the pipeline is fitted on and from nothing else. Rows in memory are transformed once and kept; rows from disk are
-//! transformed anew in every pass. Results of encoders stay sparse where every later step takes sparse rows.
+//! Both are estimators like any other, and have a written form: `Pipeline(steps=[SimpleImputer, StandardScaler,
+//! Ridge(alpha=2)])`, `ColumnTransformer(columns=[[0,1],[2]], steps=[[StandardScaler],[OneHotEncoder]])`. What a step
+//! learns, it learns from the rows that the pipeline is fitted on and from nothing else. Rows in memory are transformed
+//! once and kept; rows from disk are transformed anew in every pass. Results of encoders stay sparse where every later
+//! step takes sparse rows.
 
 use crate::{
     AnyEstimator, AnyModel, Array, Ctx, Data, Error, Feature, Fit, FitLog, Info, Matrix, Numbers, Output, OwnedCsr,
@@ -262,7 +263,8 @@ impl Pipeline {
             let sparse = self.steps[number + 1..].iter().all(|step| step.info().sparse);
             let crossed = fit.rows.iter().find(|(name, _)| *name == "transform");
             let next = match crossed {
-                // A transformer that saw the target hands over what it would say of these rows without their own targets.
+                // A transformer that saw the target hands over what it would say of these rows without their own
+                // targets.
                 Some((_, Array { shape, values: Numbers::Float(values) })) if shape.len() == 2 => {
                     OwnedX::Dense(Matrix::new(values.clone(), shape[0], shape[1]))
                 }
@@ -338,7 +340,8 @@ impl AnyEstimator for Pipeline {
         info
     }
 
-    /// The sum over the steps. How many columns a transformer makes is not known before it is fitted: as many as it takes.
+    /// The sum over the steps. How many columns a transformer makes is not known before it is fitted: as many as it
+    /// takes.
     fn cost(&self, shape: &Shape) -> f64 {
         self.steps.iter().map(|step| step.cost(shape)).sum::<f64>().max(1e-6)
     }
@@ -483,7 +486,8 @@ pub fn load(name: &str, bytes: &[u8]) -> Result<Box<dyn AnyModel>> {
     }
 }
 
-/// Transformers side by side: each group of columns goes through its own steps, and the results stand next to each other.
+/// Transformers side by side: each group of columns goes through its own steps, and the results stand next to each
+/// other.
 pub struct ColumnTransformer {
     groups: Vec<Group>,
     /// Whether columns of no group are handed on, last.

@@ -6,8 +6,8 @@
 //! | category | one column of 0 and 1 for each level; a missing or never seen level is all zeros |
 //! | category of many levels | one column for each frequent level, and one for all that is rare, missing or never seen |
 //!
-//! Models that take NaN or codes themselves get them as they are. What is learnt is one sum over the rows, so a preparation
-//! comes out the same from memory, disk and shards, and it is learnt inside a fold like any model.
+//! Models that take NaN or codes themselves get them as they are. What is learnt is one sum over the rows, so a
+//! preparation comes out the same from memory, disk and shards, and it is learnt inside a fold like any model.
 
 use crate::{
     Ctx, Error, Feature, Info, Matrix, OwnedCsr, OwnedX, Result, Source, X,
@@ -100,7 +100,8 @@ fn scale(moments: &Moments) -> f64 {
 pub struct Origin {
     /// Raw column.
     pub column: usize,
-    /// Level, if the column was a category and is not any more; [`Origin::OTHER`] for all that have no column of their own.
+    /// Level, if the column was a category and is not any more; [`Origin::OTHER`] for all that have no column of their
+    /// own.
     pub level: Option<u32>,
 }
 
@@ -425,6 +426,55 @@ mod tests {
         }
         let reference = Preparation::fit(&data, &Ctx::new(0), &Wants { reference_level: true, ..WANTS }).unwrap();
         assert_eq!(reference.origins()[1], Origin { column: 1, level: Some(1) });
+    }
+
+    /// Transformers of the list, one after the other.
+    fn through(chain: &[&str], data: &Data) -> Matrix {
+        let mut x = data.batch().x.to_matrix();
+        for text in chain {
+            let estimator = crate::make(&crate::Spec::parse(text).unwrap()).unwrap();
+            let data = Data::new(X::dense(&x.values, x.cols).unwrap()).features(data.features().to_vec()).unwrap();
+            let fit = estimator.fit(&data, &Ctx::new(0)).unwrap();
+            let missing = estimator.info().missing;
+            x = crate::predict(&Ctx::new(0), &*fit.model, &data.batch().x, crate::Output::Transform, missing).unwrap();
+        }
+        x
+    }
+
+    /// What is learnt here in one sum is what the transformers of the list learn, each in its own.
+    #[test]
+    fn is_the_transformers_of_the_list_in_one_pass() {
+        let one_hot = "OneHotEncoder(handle_unknown=infrequent_if_exist,min_frequency=3,sparse_output=false)";
+        let plain = "OneHotEncoder(handle_unknown=ignore,sparse_output=false)";
+        for seed in 0..50 {
+            let mut rng = Ctx::new(seed).rng("table", 0);
+            let scale = 10f64.powi((seed % 9) as i32 - 4);
+            let whole: Vec<f64> = (0..600).map(|_| scale * (rng.uniform() - 0.3) + 7.0).collect();
+            let gaps: Vec<f64> = whole.iter().map(|&x| if rng.uniform() < 0.1 { f64::NAN } else { x }).collect();
+            let [whole, gaps] = [&whole, &gaps].map(|values| Data::new(X::dense(values, 3).unwrap()));
+            let own = |data: &Data, wants: &Wants| {
+                let preparation = Preparation::fit(data, &Ctx::new(0), wants).unwrap();
+                preparation.apply(&data.batch().x).unwrap().x().to_matrix()
+            };
+            let close = |a: &Matrix, b: &Matrix| {
+                assert_eq!((a.rows, a.cols), (b.rows, b.cols));
+                a.values.iter().zip(&b.values).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + a.abs()))
+            };
+            assert!(close(&own(&whole, &WANTS), &through(&["StandardScaler"], &whole)));
+            let unscaled = Wants { scale: false, ..WANTS };
+            assert!(close(&own(&gaps, &unscaled), &through(&["SimpleImputer"], &gaps)));
+
+            let mut rng = Ctx::new(seed).rng("levels", 0);
+            for (levels, encoder) in [(7, plain), (40, one_hot)] {
+                // Squared, so that some levels are rare; each of the few has a row, or there would be no column for it.
+                let mut code =
+                    |i: usize| if i < 7 { i as f64 } else { (rng.uniform().powi(2) * f64::from(levels)).floor() };
+                let codes: Vec<f64> = (0..150).map(&mut code).collect();
+                let features = vec![Feature::Category { levels }];
+                let data = Data::new(X::dense(&codes, 1).unwrap()).features(features).unwrap();
+                assert_eq!(own(&data, &WANTS), through(&[encoder], &data), "{levels} levels, {seed}");
+            }
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Cross-validation and the search for parameters.
 //!
-//! A candidate is a [`Spec`], so preparation belongs to it (`Pipeline(steps=[...])`) and is learned anew inside every fold: no held-out
-//! row is ever seen by a fit. Folds and candidates run in parallel inside the pool of the context, and so do the fits inside
-//! them; threads are never more than the context has. Results do not depend on their number.
+//! A candidate is a [`Spec`], so preparation belongs to it (`Pipeline(steps=[...])`) and is learned anew inside every
+//! fold: no held-out row is ever seen by a fit. Folds and candidates run in parallel inside the pool of the context,
+//! and so do the fits inside them; threads are never more than the context has. Results do not depend on their number.
 //!
 //! ```
 //! use ermine::{prelude::*, split::Folds};
@@ -101,8 +101,8 @@ fn run_fold(
     Ok(FoldResult { test, train, fit_seconds, score_seconds, converged: !fit.log.unfinished() })
 }
 
-/// Every candidate on every fold: results by candidate, then by fold, a failed fit being its error. The rows of a fold are copied
-/// once for all candidates. `seed` gives that of a fit, from the numbers of its candidate and its fold.
+/// Every candidate on every fold: results by candidate, then by fold, a failed fit being its error. The rows of a fold
+/// are copied once for all candidates. `seed` gives that of a fit, from the numbers of its candidate and its fold.
 pub fn evaluate(
     ctx: &Ctx,
     candidates: &[Spec],
@@ -149,8 +149,8 @@ pub fn cross_validate(
     results.into_iter().flatten().collect()
 }
 
-/// Scores of a model, a pipeline or anything else that a spec describes, on the usual folds: R² of numbers, the share of right
-/// classes. The seed of the context makes the folds.
+/// Scores of a model, a pipeline or anything else that a spec describes, on the usual folds: R² of numbers, the share
+/// of right classes. The seed of the context makes the folds.
 pub fn cross_val_score(model: impl Into<Spec>, data: &Data, n_splits: usize, ctx: &Ctx) -> Result<Vec<f64>> {
     let batch = data.batch();
     let task = if matches!(batch.y, Target::Class { .. }) { Task::Classification } else { Task::Regression };
@@ -166,8 +166,8 @@ fn seed_of_fold(ctx: &Ctx) -> impl Fn(usize, usize) -> u64 + Sync {
     move |_, fold| rng::key(seed, "fold", fold as u64)
 }
 
-/// Predictions for every row by a model that has not seen it: rows x columns of the output that `metric` needs. Every row must be
-/// tested once.
+/// Predictions for every row by a model that has not seen it: rows x columns of the output that `metric` needs. Every
+/// row must be tested once.
 pub fn cross_val_predict(ctx: &Ctx, spec: &Spec, data: &Data, folds: &[Fold], metric: &Metric) -> Result<Matrix> {
     let run = |(i, fold): (usize, &Fold)| {
         let child = ctx.child("fold", i as u64);
@@ -409,8 +409,8 @@ pub fn mean_and_error(scores: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// Successive halving (Jamieson and Talwalkar 2016): all candidates on a few rows, the best third on three times as many, and so
-/// on; the last round has all rows. Only candidates of the last round compete.
+/// Successive halving (Jamieson and Talwalkar 2016): all candidates on a few rows, the best third on three times as
+/// many, and so on; the last round has all rows. Only candidates of the last round compete.
 pub fn halving(
     ctx: &Ctx,
     candidates: &[Spec],

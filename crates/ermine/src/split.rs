@@ -1,7 +1,8 @@
 //! Which rows are learned from and which are held out. [`Data::take`] makes data of them.
 //!
-//! Where rows go is a function of the seed and of the number of the row (or the name of its group), never of threads, so it is
-//! the same in every door. Every split keeps the order of rows. A fold is a pair of row numbers, `train` and `test`.
+//! Where rows go is a function of the seed and of the number of the row (or the name of its group), never of threads,
+//! so it is the same in every door. Every split keeps the order of rows. A fold is a pair of row numbers, `train` and
+//! `test`.
 //!
 //! ```
 //! use ermine::{prelude::*, split::Folds};
@@ -136,7 +137,8 @@ impl Folds {
     }
 }
 
-/// One split: about `test_size` of the rows (a share below 1, or a count) held out; each class, or with `groups` whole groups.
+/// One split: about `test_size` of the rows (a share below 1, or a count) held out; each class, or with `groups` whole
+/// groups.
 pub fn train_test_split(batch: &Batch, test_size: f64, groups: Option<&[u64]>, seed: u64) -> Result<Fold> {
     let rows = batch.rows();
     let count = if test_size < 1.0 { (test_size * rows as f64).ceil() } else { test_size };
@@ -189,8 +191,8 @@ pub fn train_test_split(batch: &Batch, test_size: f64, groups: Option<&[u64]>, s
     Ok(Fold::holding_out(rows, |i| held[i]))
 }
 
-/// Data to learn from and data to judge on: about `test_size` of the rows (a share below 1, or a count) are held out, each class with
-/// its share.
+/// Data to learn from and data to judge on: about `test_size` of the rows (a share below 1, or a count) are held out,
+/// each class with its share.
 pub fn train_test(data: &Data, test_size: f64, seed: u64) -> Result<(Data<'static>, Data<'static>)> {
     let fold = train_test_split(&data.batch(), test_size, None, seed)?;
     Ok((data.take(&fold.train)?, data.take(&fold.test)?))

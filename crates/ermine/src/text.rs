@@ -1,13 +1,14 @@
 //! Text into counts of words or characters: sparse rows from documents.
 //!
-//! One pass over the bytes of a document: it is lower-cased, cut into terms, and each term is counted under a number of its own.
-//! Documents are cut into parts that run in parallel; the vocabularies of the parts are merged and sorted, so the result does not
-//! depend on the parts. A word is a run of two or more letters, digits or underscores of any script. An n-gram is n
-//! neighbouring words (joined by a blank) or characters.
+//! One pass over the bytes of a document: it is lower-cased, cut into terms, and each term is counted under a number of
+//! its own. Documents are cut into parts that run in parallel; the vocabularies of the parts are merged and sorted, so
+//! the result does not depend on the parts. A word is a run of two or more letters, digits or underscores of any
+//! script. An n-gram is n neighbouring words (joined by a blank) or characters.
 //!
-//! `tf-idf = tf (ln((1 + n) / (1 + df)) + 1)`, each row then brought to length 1 (smooth idf, the default; Salton and Buckley 1988).
-//! Hashed counts need no vocabulary: column `|h| mod m` and sign of the 32-bit MurmurHash3 of the term (Weinberger et al. 2009).
-//! Parameters are those of scikit-learn's CountVectorizer, TfidfVectorizer and HashingVectorizer.
+//! `tf-idf = tf (ln((1 + n) / (1 + df)) + 1)`, each row then brought to length 1 (smooth idf, the default; Salton and
+//! Buckley 1988). Hashed counts need no vocabulary: column `|h| mod m` and sign of the 32-bit MurmurHash3 of the term
+//! (Weinberger et al. 2009). Parameters are those of scikit-learn's CountVectorizer, TfidfVectorizer and
+//! HashingVectorizer.
 //!
 //! ```
 //! use ermine::{Ctx, text::{Tfidf, TextModel}};
@@ -138,11 +139,16 @@ struct Cutter {
 
 /// Function words of English.
 const ENGLISH: &str = "a about above after again all almost also although always am among an and another any are as at be because \
-    been before being below between both but by can could did do does doing down during each either else ever every few for from \
-    further had has have having he her here hers herself him himself his how however i if in into is it its itself just least less \
-    may me might mine more most much must my myself neither never no nor not now of off often on once only or other others our ours \
-    ourselves out over own per quite rather same she should since so some such than that the their theirs them themselves then there \
-    these they this those though through thus to too toward under until up upon us very was we were what when where whether which \
+    been before being below between both but by can could did do does doing down during each either else ever every \
+    few for from \
+    further had has have having he her here hers herself him himself his how however i if in into is it its itself \
+    just least less \
+    may me might mine more most much must my myself neither never no nor not now of off often on once only or other \
+    others our ours \
+    ourselves out over own per quite rather same she should since so some such than that the their theirs them \
+    themselves then there \
+    these they this those though through thus to too toward under until up upon us very was we were what when where \
+    whether which \
     while who whole whom whose why will with within without would yet you your yours yourself yourselves";
 
 impl Counts {
@@ -178,7 +184,8 @@ impl Counts {
     }
 }
 
-/// Terms numbered in the order of their first appearance. They lie in one text, so that those that are looked up most stay in the cache.
+/// Terms numbered in the order of their first appearance. They lie in one text, so that those that are looked up most
+/// stay in the cache.
 #[derive(Default)]
 struct Terms {
     text: String,
@@ -689,7 +696,8 @@ const WORD: [bool; 128] = {
     table
 };
 
-/// All runs of `least..=most` characters; a text that is too short for a length is one run, if `whole`, and then the last one.
+/// All runs of `least..=most` characters; a text that is too short for a length is one run, if `whole`, and then the
+/// last one.
 fn grams(text: &str, cutter: &Cutter, starts: &mut Vec<(usize, usize)>, whole: bool, f: &mut impl FnMut(&str)) {
     starts.clear();
     starts.extend(text.char_indices().map(|(at, c)| (at, at + c.len_utf8())));

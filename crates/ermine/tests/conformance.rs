@@ -1,5 +1,5 @@
-//! What holds for every model in the list. A model is tested by being registered; what it cannot keep is declared beside it,
-//! with the reason, in `Info::exceptions`.
+//! What holds for every model in the list. A model is tested by being registered; what it cannot keep is declared
+//! beside it, with the reason, in `Info::exceptions`.
 
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Data, Domain, Entry, Error, Fit, MODELS, Matrix, Output, Passes, Result, Source, Task,
@@ -146,7 +146,8 @@ fn csr(x: &[f64], cols: usize) -> (Vec<usize>, Vec<u32>, Vec<f64>) {
     (starts, columns, values)
 }
 
-/// Four blocks for sums, so that adding them from left to right is another sum; few rows for what compares all with all.
+/// Four blocks for sums, so that adding them from left to right is another sum; few rows for what compares all with
+/// all.
 fn rows(entry: &Entry) -> usize {
     if entry.info.passes.needs_one_worker().is_some() { 600 } else { 12_600 }
 }
@@ -161,7 +162,8 @@ fn problems(entry: &Entry) -> Vec<Problem> {
     classes.iter().map(|&classes| Problem::new(entry, rows(entry), classes)).collect()
 }
 
-/// What is known to be expensive is cut short: eight epochs of a network, eight rounds of boosting or five trees show what all would.
+/// What is known to be expensive is cut short: eight epochs of a network, eight rounds of boosting or five trees show
+/// what all would.
 fn quick(entry: &Entry) -> Values {
     let quick = entry.info.module == "neural_network" || matches!(entry.info.passes, Passes::Shares(_));
     let fewer = [("max_iter", 8), ("n_estimators", 5)].into_iter().filter(|_| quick);
@@ -273,7 +275,8 @@ impl Case<'_> {
         (self.entry.make)(&self.values).unwrap_or_else(|error| panic!("{}: {error}", self.name()))
     }
 
-    /// The same bits for these numbers of threads, from disk, and on these numbers of workers; what cannot be reached is refused unread.
+    /// The same bits for these numbers of threads, from disk, and on these numbers of workers; what cannot be reached
+    /// is refused unread.
     fn check(&self, threads: &[usize], counts: &[usize]) {
         let (estimator, data) = (self.estimator(), self.data());
         let passes = estimator.info().passes;
@@ -349,7 +352,8 @@ fn same_bits_with_more_columns_than_rows() {
     }
 }
 
-/// Other values than the defaults: every choice, the other truth, none where that is allowed and a number where it is the default.
+/// Other values than the defaults: every choice, the other truth, none where that is allowed and a number where it is
+/// the default.
 fn alternatives(entry: &Entry) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for param in (entry.params)() {

@@ -1,4 +1,5 @@
-//! The crate as a program uses it: typed estimators check what they are given, predictions have names, a fit is saved and loaded.
+//! The crate as a program uses it: typed estimators check what they are given, predictions have names, a fit is saved
+//! and loaded.
 
 use ermine::{MODELS, Value, core::param::Form, prelude::*};
 
@@ -25,7 +26,8 @@ fn refused(forms: &[Form]) -> Vec<Value> {
     bad
 }
 
-/// Every parameter of one estimator outside its range, set in the struct as a program does; how many could be set at all.
+/// Every parameter of one estimator outside its range, set in the struct as a program does; how many could be set at
+/// all.
 fn refuses_by_name<E: Estimator>() -> usize {
     let cols = if E::INFO.one_column { 1 } else { 3 };
     let x: Vec<Vec<f64>> = rows(12).iter().map(|row| row[..cols].to_vec()).collect();

@@ -1,4 +1,5 @@
-//! Naive Bayes, discriminant analysis, PCA, k-means and mixtures against recorded values of scikit-learn, and what must hold of them.
+//! Naive Bayes, discriminant analysis, PCA, k-means and mixtures against recorded values of scikit-learn, and what must
+//! hold of them.
 
 use ermine::{
     AnyModel, Ctx, Data, Estimator, Fit, Matrix, Numbers, Output, Source, Value, X,

@@ -1,4 +1,5 @@
-//! Linear models against scikit-learn, statsmodels, glmnet and exact arithmetic: values in reference/linear.json and glmnet.json, made by the scripts beside them.
+//! Linear models against scikit-learn, statsmodels, glmnet and exact arithmetic: values in reference/linear.json and
+//! glmnet.json, made by the scripts beside them.
 
 use ermine::{Ctx, Data, Estimator, Model, Output, Stop, X, linear::*};
 use serde_json::Value as Json;
@@ -191,8 +192,8 @@ fn ridge_by_leave_one_out_and_by_evidence() {
     close("scale", &[fit.model.scale], &sample.expected("huber", "scale"), 1e-5);
 }
 
-/// The closed form is what leaving each row out gives, and moments are what leaving out folds gives, with more columns than rows and
-/// with fewer.
+/// The closed form is what leaving each row out gives, and moments are what leaving out folds gives, with more columns
+/// than rows and with fewer.
 #[test]
 fn held_out_errors_are_what_they_say() {
     let mut rng = Ctx::new(4).rng("loo", 0);
@@ -382,7 +383,8 @@ fn digits(values: &[f64], certified: &[f64]) -> f64 {
     values.iter().zip(certified).map(of).fold(15.0, f64::min)
 }
 
-/// NIST's reference data sets: what is certified comes out as far as the rounding of the data to double allows, within half a digit.
+/// NIST's reference data sets: what is certified comes out as far as the rounding of the data to double allows, within
+/// half a digit.
 #[test]
 fn nist_certified_values() {
     let sets: Json = serde_json::from_str(include_str!("reference/nist.json")).unwrap();
@@ -405,7 +407,8 @@ fn nist_certified_values() {
     }
 }
 
-/// Columns that depend on each other have no errors of their own, and the others have those of the model without them, as in R.
+/// Columns that depend on each other have no errors of their own, and the others have those of the model without them,
+/// as in R.
 #[test]
 fn aliased_columns_have_no_standard_errors() {
     let mut rng = Ctx::new(7).rng("aliased", 0);
@@ -536,7 +539,8 @@ fn coefficients_of_zero_or_more() {
     sample.same("ridge_positive", &fit.model.coef.values, &fit.model.intercept, 1e-5);
 }
 
-/// glmnet's own definition of the lasso, the elastic net for classes and the penalised Poisson model: values made by glmnet.R.
+/// glmnet's own definition of the lasso, the elastic net for classes and the penalised Poisson model: values made by
+/// glmnet.R.
 #[test]
 fn what_glmnet_finds() {
     let mut sample = Sample::new();
@@ -584,7 +588,8 @@ fn hard_rows() -> Vec<(&'static str, usize, Vec<f64>)> {
     ]
 }
 
-/// Every solver proves its optimum on every hard shape, dense and sparse alike; and the proof is checked from outside by the objective of its neighbours.
+/// Every solver proves its optimum on every hard shape, dense and sparse alike; and the proof is checked from outside
+/// by the objective of its neighbours.
 #[test]
 fn certificates_hold_on_hard_rows() {
     for (what, cols, x) in hard_rows() {
@@ -629,5 +634,39 @@ fn certificates_hold_on_hard_rows() {
                 assert!(log.converged(), "{what}, sparse {}, {name}: {} {:?}", x.is_sparse(), log, log.notes);
             }
         }
+    }
+}
+
+/// Baselines: values in reference/dummy.json.
+#[test]
+fn baselines_equal_scikit_learn() {
+    use ermine::dummy::{ClassRule, DummyClassifier, DummyRegressor, ValueRule};
+    let json: Json = serde_json::from_str(include_str!("reference/dummy.json")).unwrap();
+    let (y, weights) = (numbers(&json["y"]), numbers(&json["weights"]));
+    let codes: Vec<u32> = numbers(&json["codes"]).iter().map(|&code| code as u32).collect();
+    let x = vec![0.0; codes.len()];
+    let data = || Data::new(X::dense(&x, 1).unwrap());
+    for (what, strategy) in [
+        ("mean", ValueRule::Mean),
+        ("weighted mean", ValueRule::Mean),
+        ("median", ValueRule::Median),
+        ("quantile", ValueRule::Quantile),
+        ("constant", ValueRule::Constant),
+    ] {
+        let rows = data().reals(&y, 2).unwrap();
+        let rows = if what == "weighted mean" { rows.weights(&weights).unwrap() } else { rows };
+        let params = DummyRegressor { strategy, constant: Some(vec![1.5, -2.0]), quantile: Some(0.3) };
+        let fit = params.fit(&rows, &Ctx::new(0)).unwrap();
+        close(what, &fit.predict(&[[5.0]]).unwrap(), &numbers(&json["values"][what]), 1e-14);
+    }
+    let rows = data().classes(&codes, 4).unwrap().weights(&weights).unwrap();
+    for (what, strategy) in [
+        ("prior", ClassRule::Prior),
+        ("most_frequent", ClassRule::MostFrequent),
+        ("uniform", ClassRule::Uniform),
+        ("constant", ClassRule::Constant),
+    ] {
+        let fit = DummyClassifier { strategy, constant: Some(2) }.fit(&rows, &Ctx::new(0)).unwrap();
+        close(what, &fit.predict_proba(&[[5.0]]).unwrap().values, &numbers(&json["probabilities"][what]), 1e-14);
     }
 }

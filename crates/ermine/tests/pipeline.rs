@@ -84,8 +84,9 @@ fn a_pipeline_is_its_steps_one_after_another() {
 
 #[test]
 fn nothing_of_a_held_out_row_reaches_a_fit() {
-    // Changing the held-out rows, targets included, must change no prediction for other held-out rows of any fold's model: so
-    // compare out-of-fold predictions of fold 0 with those after the test rows of fold 0 (but one) have been ruined.
+    // Changing the held-out rows, targets included, must change no prediction for other held-out rows of any fold's
+    // model: so compare out-of-fold predictions of fold 0 with those after the test rows of fold 0 (but one) have been
+    // ruined.
     let (x, y, _) = table(200, 2);
     let ctx = Ctx::new(9);
     let data = Data::new(X::dense(&x, 3).unwrap()).real(&y).unwrap();
@@ -256,8 +257,8 @@ fn true_parts(spec: &Spec) -> (f64, f64) {
     (bias, variance)
 }
 
-/// A deep tree repeats the noise of its rows and is right on average; a stump is wrong on average, and its cut moves. Decomposition
-/// and learning curve say so of each, from one table.
+/// A deep tree repeats the noise of its rows and is right on average; a stump is wrong on average, and its cut moves.
+/// Decomposition and learning curve say so of each, from one table.
 #[test]
 fn parts_of_the_error_are_those_of_the_truth() {
     let (x, y) = sine(3000, 4);

@@ -1,5 +1,6 @@
-//! Columns that depend on each other, in thousands of small draws: the rank is that of the construction, the named relations hold, the
-//! coefficients are the ones of least norm, and the fit is as good as any. More draws: DRAWS=1000 cargo test --test rank.
+//! Columns that depend on each other, in thousands of small draws: the rank is that of the construction, the named
+//! relations hold, the coefficients are the ones of least norm, and the fit is as good as any. More draws: DRAWS=1000
+//! cargo test --test rank.
 
 use ermine::{
     Certificate, Ctx, Data, Estimator, Matrix, Model, Output, X,
@@ -172,14 +173,16 @@ impl Draw {
         let Certificate::LeastSquares { rank, redundant, .. } = fit.log.certificate() else { panic!("{}", self.what) };
         assert_eq!(redundant.len(), self.cols - rank, "{}", self.what);
         self.check_relations(redundant);
-        // No worse than LAPACK's solution in predictions: but for a direction or two of rounding, which explain a share of the noise.
+        // No worse than LAPACK's solution in predictions: but for a direction or two of rounding, which explain a share
+        // of the noise.
         let (own, other) = (self.squares(&fit.model), self.squares(&self.by_svd()));
         let total = self.squares(&LinearModel {
             coef: Matrix::zeros(1, self.cols),
             intercept: vec![self.y.iter().sum::<f64>() / self.y.len() as f64],
         });
         let noise = if *rank < self.cols { own * 12.0 / (self.y.len() - self.cols) as f64 } else { 0.0 };
-        // Predictions are sums of products in double: with coefficients of 1e11 they differ by their rounding, whoever solves.
+        // Predictions are sums of products in double: with coefficients of 1e11 they differ by their rounding, whoever
+        // solves.
         let error = |i: usize| {
             let (w, b) = (fit.model.coef.row(0), fit.model.intercept[0]);
             let size: f64 = (0..self.cols).map(|j| (w[j] * self.x[i * self.cols + j]).abs()).sum();

@@ -24,7 +24,8 @@ fn numbers(json: &Json) -> Vec<f64> {
     json.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
-/// Same rows to the same sides, node by node; where another column does as well, the tie is accepted and the branch left.
+/// Same rows to the same sides, node by node; where another column does as well, the tie is accepted and the branch
+/// left.
 fn same_splits(tree: &Tree, reference: &Json, x: &[f64], cols: usize) -> (usize, usize) {
     let of = |what: &str| numbers(&reference[what]);
     let (feature, threshold, left, right) = (of("feature"), of("threshold"), of("left"), of("right"));

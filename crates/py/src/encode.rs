@@ -10,8 +10,8 @@ use std::collections::HashMap;
 /// Objects that are remembered by where they are; columns often repeat the same few.
 const KNOWN: usize = 1 << 12;
 
-/// The number of each value among `levels` (value -> number), NaN for a missing one (None, NaN). A value that is not there is added when
-/// the levels are to be learnt, and gets the number after the last when they are not.
+/// The number of each value among `levels` (value -> number), NaN for a missing one (None, NaN). A value that is not
+/// there is added when the levels are to be learnt, and gets the number after the last when they are not.
 #[pyfunction]
 pub fn encode<'py>(
     py: Python<'py>,

@@ -10,7 +10,8 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 
-/// `rank`, `size`, `all_gather(bytes) -> list[bytes]`, `all_to_all(list[bytes]) -> list[bytes]`. Called from the thread of a fit, with the interpreter lock taken for the call.
+/// `rank`, `size`, `all_gather(bytes) -> list[bytes]`, `all_to_all(list[bytes]) -> list[bytes]`. Called from the thread
+/// of a fit, with the interpreter lock taken for the call.
 pub struct PyExchange {
     object: Py<PyAny>,
     rank: usize,

@@ -104,7 +104,8 @@ impl Saved {
         floats(py, out.values, &[out.rows, out.cols])
     }
 
-    /// One output for raw rows: categories as codes, dates as days, missing values as NaN; the documents of text columns beside them.
+    /// One output for raw rows: categories as codes, dates as days, missing values as NaN; the documents of text
+    /// columns beside them.
     #[pyo3(signature = (x, texts, output, *, threads=1))]
     fn predict<'py>(
         &self,

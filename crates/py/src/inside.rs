@@ -16,9 +16,10 @@ use pyo3::{
     types::{PyDict, PyList},
 };
 
-/// The arrays of each tree, nodes from the root down, the left branch first: `left`, `right` and `feature` (-1 and -2 at leaves), `threshold`,
-/// `missing_left`, `impurity` (of all nodes, or empty), `weight`, `value` (of all outputs of a node) and `leaf`, the node of each leaf in the order in
-/// which the model numbers them. Nothing from models without trees, and from trees with sets of categories, which scikit-learn's have not.
+/// The arrays of each tree, nodes from the root down, the left branch first: `left`, `right` and `feature` (-1 and -2
+/// at leaves), `threshold`, `missing_left`, `impurity` (of all nodes, or empty), `weight`, `value` (of all outputs of a
+/// node) and `leaf`, the node of each leaf in the order in which the model numbers them. Nothing from models without
+/// trees, and from trees with sets of categories, which scikit-learn's have not.
 pub fn trees<'py>(py: Python<'py>, model: &dyn AnyModel) -> PyResult<Option<Bound<'py, PyList>>> {
     let any = model.as_any();
     let trees: &[Tree] = if let Some(model) = any.downcast_ref::<DecisionTreeModel>() {
@@ -88,7 +89,8 @@ fn nodes<'py>(py: Python<'py>, tree: &Tree) -> PyResult<Option<Bound<'py, PyDict
     Ok(Some(found))
 }
 
-/// The members of an ensemble, each with the columns it looks at (none is all); the last is the one that a stacking learns from the others.
+/// The members of an ensemble, each with the columns it looks at (none is all); the last is the one that a stacking
+/// learns from the others.
 pub fn members(model: &dyn AnyModel) -> PyResult<Option<Vec<(Model, Vec<u32>)>>> {
     let copy = |member: &Member| -> PyResult<Model> {
         let model = (member.entry.load)(&member.model.to_bytes()).map_err(|error| crate::failure(error, None))?;

@@ -1,8 +1,9 @@
-//! The Python door: `ermine._ermine`, a thin module under the package `python/ermine`, which holds what is scikit-learn's.
+//! The Python door: `ermine._ermine`, a thin module under the package `python/ermine`, which holds what is
+//! scikit-learn's.
 //!
-//! It knows the list, fits, predicts, searches and judges. Arrays are borrowed from numpy, never copied; the package hands over C-ordered
-//! float64 (or CSR parts) and makes the copy where an input is something else. Work runs on a thread of its own without the
-//! interpreter lock, while the calling thread waits for it and for Ctrl-C.
+//! It knows the list, fits, predicts, searches and judges. Arrays are borrowed from numpy, never copied; the package
+//! hands over C-ordered float64 (or CSR parts) and makes the copy where an input is something else. Work runs on a
+//! thread of its own without the interpreter lock, while the calling thread waits for it and for Ctrl-C.
 
 // The arguments of a Python function are its signature.
 #![allow(clippy::too_many_arguments)]
@@ -70,8 +71,8 @@ struct Model {
 
 #[pymethods]
 impl Model {
-    /// Fits `name`, or goes on from `previous`. Returns the model, the log as JSON and what was found about each row. With `share`
-    /// (other workers, the number of the first row here, rows of all) the rows are one worker's part.
+    /// Fits `name`, or goes on from `previous`. Returns the model, the log as JSON and what was found about each row.
+    /// With `share` (other workers, the number of the first row here, rows of all) the rows are one worker's part.
     #[staticmethod]
     #[pyo3(signature = (name, params, x, y=None, weights=None, *, seed=0, threads=1, starts=None, columns=None, previous=None, share=None))]
     fn fit<'py>(
@@ -174,7 +175,8 @@ impl Model {
         Ok((json, found.table(columns.as_deref().unwrap_or(&[]))))
     }
 
-    /// The new features as the parts of a CSR matrix, from transformers whose results are mostly zero; nothing from others.
+    /// The new features as the parts of a CSR matrix, from transformers whose results are mostly zero; nothing from
+    /// others.
     #[pyo3(signature = (x, *, columns=None))]
     fn transform_sparse<'py>(
         &self,
@@ -224,7 +226,8 @@ impl Model {
         inside::members(&*self.model)
     }
 
-    /// The columns that RFE or SelectFromModel keeps, where scikit-learn went through models of the engine to find them.
+    /// The columns that RFE or SelectFromModel keeps, where scikit-learn went through models of the engine to find
+    /// them.
     #[staticmethod]
     fn of_selection(name: &str, kept: Vec<bool>, scores: Vec<f64>) -> PyResult<Model> {
         let entry = ermine::entry(name).map_err(|error| failure(error, None))?;
@@ -240,7 +243,8 @@ impl Model {
         PyBytes::new(py, &self.model.to_bytes())
     }
 
-    /// A model from its bytes. What pickles it calls this, so that tools that build objects by their constructor alone can too.
+    /// A model from its bytes. What pickles it calls this, so that tools that build objects by their constructor alone
+    /// can too.
     #[new]
     #[pyo3(signature = (name, bytes, version=VERSION))]
     fn new(name: &str, bytes: &[u8], version: &str) -> PyResult<Model> {

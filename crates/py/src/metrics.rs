@@ -1,4 +1,5 @@
-//! The metrics as functions of arrays. Labels are codes here; the package encodes them and knows scikit-learn's conventions.
+//! The metrics as functions of arrays. Labels are codes here; the package encodes them and knows scikit-learn's
+//! conventions.
 
 use crate::{
     convert::{Rows, TargetArray, failure, floats, matrix},
@@ -227,7 +228,8 @@ fn confusion_matrix<'py>(
     floats(py, found.counts.values, &[classes, classes])
 }
 
-/// Points of a curve of thresholds: (false positive rate, true positive rate, threshold) or (precision, recall, threshold).
+/// Points of a curve of thresholds: (false positive rate, true positive rate, threshold) or (precision, recall,
+/// threshold).
 #[pyfunction]
 #[pyo3(signature = (name, positive, scores, weights=None, *, corners_only=true, threads=1))]
 fn curve<'py>(

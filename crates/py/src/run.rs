@@ -15,8 +15,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Trees grow by recursion; threads of their own start with little room.
 const STACK: usize = 16 << 20;
 
-/// Runs `work` on another thread. Python's signals are handled on this one: an interrupt cancels the work, waits until it
-/// has stopped (the data is borrowed) and is then raised.
+/// Runs `work` on another thread. Python's signals are handled on this one: an interrupt cancels the work, waits until
+/// it has stopped (the data is borrowed) and is then raised.
 pub fn apart<R: Send>(py: Python, ctx: Ctx, work: impl FnOnce(&Ctx) -> R + Send) -> PyResult<R> {
     let cancel = Cancel::default();
     let ctx = ctx.with_cancel(cancel.clone());

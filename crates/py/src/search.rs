@@ -8,11 +8,12 @@ use ermine::{Ctx, Data, metrics, search, split::Fold};
 use numpy::PyReadonlyArray1;
 use pyo3::{exceptions::PyValueError, prelude::*};
 
-/// Why a fit failed, or nothing; scores on the test rows; on the train rows, if asked for; seconds to fit and to score; whether the
-/// fit met its tolerance.
+/// Why a fit failed, or nothing; scores on the test rows; on the train rows, if asked for; seconds to fit and to score;
+/// whether the fit met its tolerance.
 type Outcome = (Option<String>, Vec<f64>, Vec<f64>, f64, f64, bool);
 
-/// Fits every candidate, each with its seed, on the train rows of every fold and judges it on the test rows: by candidate, then by fold.
+/// Fits every candidate, each with its seed, on the train rows of every fold and judges it on the test rows: by
+/// candidate, then by fold.
 #[pyfunction]
 #[pyo3(signature = (candidates, seeds, x, y, folds, metrics, *, train_scores=false, threads=1))]
 pub fn evaluate<'py>(

@@ -45,8 +45,8 @@ impl Table {
         self.0.columns().map(|(name, column)| (name.to_string(), column.kind().name())).collect()
     }
 
-    /// Numbers as float64 (days or seconds since 1970 for dates; 0, 1 and NaN for booleans), codes of a category as int32 with -1
-    /// for missing, text as a list with None for missing.
+    /// Numbers as float64 (days or seconds since 1970 for dates; 0, 1 and NaN for booleans), codes of a category as
+    /// int32 with -1 for missing, text as a list with None for missing.
     fn values<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let flag = |value: &Option<bool>| value.map_or(f64::NAN, |value| f64::from(u8::from(value)));
         let column = self.0.column(name).map_err(|error| failure(error, None))?;

@@ -7,7 +7,6 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
-use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -180,9 +179,32 @@ pub async fn content(
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
     connection: close\r\ncontent-length: 43\r\n\r\n{\"error\":\"there are too many connections\"}\n";
 
+/// How long a handshake that had begun before the end may take.
+const HANDSHAKE: Duration = Duration::from_millis(100);
+
+/// Lets no further handshake begin, while those that have begun may end. Closing a listener resets whoever is in its
+/// queue, so the queue is emptied first, and nobody may join it meanwhile. Elsewhere than on Linux there is no way to
+/// ask for this, and a client may be reset.
+fn refuse_handshakes(listener: &TcpListener) {
+    #[cfg(target_os = "linux")]
+    {
+        use socket2::{SockFilter, SockRef};
+        // A packet filter over the TCP header, whose byte 13 holds the flags: what has SYN is dropped.
+        let filter = [
+            SockFilter::new(0x30, 0, 0, 13),       // load byte 13
+            SockFilter::new(0x45, 1, 0, 0x02),     // skip one if SYN is set
+            SockFilter::new(0x06, 0, 0, u32::MAX), // keep the packet
+            SockFilter::new(0x06, 0, 0, 0),        // drop it
+        ];
+        // Where filters are forbidden it is as elsewhere.
+        let _ = SockRef::from(listener).attach_filter(&filter);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = listener;
+}
+
 /// Answers connections until `stop` says so: then for a while with the request to go elsewhere, then no new ones.
-/// Every request that
-/// was taken gets its answer, if that takes no longer than the grace.
+/// Every request that was taken gets its answer, if that takes no longer than the grace.
 pub async fn serve(listener: TcpListener, app: axum::Router, limits: &Limits, mut stop: watch::Receiver<bool>) -> bool {
     let permits = Arc::new(Semaphore::new(limits.connections));
     let graceful = GracefulShutdown::new();
@@ -212,8 +234,10 @@ pub async fn serve(listener: TcpListener, app: axum::Router, limits: &Limits, mu
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
-    // Those that have connected already are answered too; nobody may connect between the last look and the end.
-    while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
+    // Those that have connected already are answered too.
+    refuse_handshakes(&listener);
+    let end = Instant::now() + HANDSHAKE;
+    while let Ok(Ok((stream, _))) = tokio::time::timeout_at(end, listener.accept()).await {
         connect(stream, &app, limits, &permits, &graceful);
     }
     drop(listener);

@@ -37,7 +37,7 @@ decomposition.tests.test_incremental_pca decomposition.tests.test_kernel_pca dec
 tests.test_kernel_approximation mixture.tests.test_bayesian_mixture feature_selection.tests.test_variance_threshold
 feature_selection.tests.test_from_model feature_selection.tests.test_rfe feature_selection.tests.test_feature_select
 impute.tests.test_knn preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
-linear_model.tests.test_quantile tests.test_isotonic
+linear_model.tests.test_quantile tests.test_isotonic tests.test_dummy
 """.split()
 
 # Small modules, a few seconds each: part of the test command.
@@ -49,7 +49,7 @@ decomposition.tests.test_incremental_pca decomposition.tests.test_kernel_pca dec
 tests.test_kernel_approximation feature_selection.tests.test_variance_threshold
 feature_selection.tests.test_from_model feature_selection.tests.test_rfe feature_selection.tests.test_feature_select
 impute.tests.test_knn preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
-linear_model.tests.test_quantile tests.test_isotonic
+linear_model.tests.test_quantile tests.test_isotonic tests.test_dummy
 """.split()
 
 

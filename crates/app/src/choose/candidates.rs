@@ -1,4 +1,5 @@
-//! Which models suit a table, what they cost there, and the units of their parameters. What is known of a model stands in its `Info`.
+//! Which models suit a table, what they cost there, and the units of their parameters. What is known of a model stands
+//! in its `Info`.
 
 use crate::{
     fit::most_terms,

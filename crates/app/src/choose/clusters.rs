@@ -1,5 +1,5 @@
-//! How many clusters, when nobody says: k-means by the silhouette, mixtures by BIC, on a sample of the rows that depends on seed and number
-//! alone. And several starts, because one is often caught in a poor minimum.
+//! How many clusters, when nobody says: k-means by the silhouette, mixtures by BIC, on a sample of the rows that
+//! depends on seed and number alone. And several starts, because one is often caught in a poor minimum.
 
 use crate::{
     rows::{RowSet, Rows, sampled},

@@ -1,12 +1,15 @@
-//! Every sensible model with its sensible preparation, by cross-validation; then a search through the declared ranges of the best few.
+//! Every sensible model with its sensible preparation, by cross-validation; then a search through the declared ranges
+//! of the best few.
 //!
-//! Many rows: all candidates meet on a sample first, the better ones go on to four times as many rows, and so on (successive
-//! halving, Jamieson and Talwalkar 2016). What is tried is planned by predicted work and not by the clock: everything is drawn by (seed,
-//! name, number), so the outcome is the same on any machine, for any number of threads and workers. A time limit can only
-//! stop it early, and then what was not done is said. Workers share out the candidates.
+//! Many rows: all candidates meet on a sample first, the better ones go on to four times as many rows, and so on
+//! (successive halving, Jamieson and Talwalkar 2016). What is tried is planned by predicted work and not by the clock:
+//! everything is drawn by (seed, name, number), so the outcome is the same on any machine, for any number of threads
+//! and workers. A time limit can only stop it early, and then what was not done is said. Workers share out the
+//! candidates.
 //!
-//! Of small tables the contenders are folded several times over. The best few together, as one model that votes, are a candidate like any other. What decides
-//! is the score expected on all rows, from what a model gained from sample to sample; so one that was scored on a sample only may win.
+//! Of small tables the contenders are folded several times over. The best few together, as one model that votes, are a
+//! candidate like any other. What decides is the score expected on all rows, from what a model gained from sample to
+//! sample; so one that was scored on a sample only may win.
 
 use super::{
     Comparison, Standing,
@@ -207,8 +210,8 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     })
 }
 
-/// Contenders, which were folded several times, before the others; the higher score first, then the smaller loss; whoever predicted
-/// values far outside the target comes last.
+/// Contenders, which were folded several times, before the others; the higher score first, then the smaller loss;
+/// whoever predicted values far outside the target comes last.
 fn better(metric: &Metric, a: &Standing, b: &Standing) -> std::cmp::Ordering {
     let score = |s: &Standing| s.mean.map_or(f64::NEG_INFINITY, |mean| metric.turned(mean));
     let contends = |s: &Standing| std::cmp::Reverse(s.scores.len());
@@ -219,9 +222,9 @@ fn better(metric: &Metric, a: &Standing, b: &Standing) -> std::cmp::Ordering {
         .then(b.tie.total_cmp(&a.tie))
 }
 
-/// Who is expected to be ahead of the first on all rows, and says how sure it is. Those that came to the end must gain on more rows, and
-/// lead by more than the error of the difference, fold by fold. One that was scored on a sample only must lead by more than its own
-/// error: on more rows it does not get worse.
+/// Who is expected to be ahead of the first on all rows, and says how sure it is. Those that came to the end must gain
+/// on more rows, and lead by more than the error of the difference, fold by fold. One that was scored on a sample only
+/// must lead by more than its own error: on more rows it does not get worse.
 fn overtaking(standings: &[Standing], (end, folds): (usize, usize), metric: &Metric) -> Option<usize> {
     let first = standings.first()?;
     let beaten = metric.turned(first.expected?);
@@ -269,8 +272,8 @@ impl Course<'_> {
         Ok(costed.into_iter().map(|(_, spec)| spec).collect())
     }
 
-    /// Whoever keeps learning right behind the first, or before it where that costs more: it must not be the one that the work does not
-    /// reach.
+    /// Whoever keeps learning right behind the first, or before it where that costs more: it must not be the one that
+    /// the work does not reach.
     fn late_learners_early(&self, mut specs: Vec<Spec>, rows: usize) -> Result<Vec<Spec>> {
         if let Some(place) = specs.iter().position(|spec| keeps_learning(&spec.name)) {
             let is_cheaper = self.cost(&specs[place], rows, 3)? < self.cost(&specs[0], rows, 3)?;
@@ -280,7 +283,8 @@ impl Course<'_> {
         Ok(specs)
     }
 
-    /// Those of the candidates, in order, that the work up to this share of all allows; models that were asked for always.
+    /// Those of the candidates, in order, that the work up to this share of all allows; models that were asked for
+    /// always.
     fn affordable(&mut self, specs: Vec<Spec>, rung: &Rung, until: f64) -> Result<Vec<Spec>> {
         let rows = rung.rows.len();
         let mut taken = Vec::new();
@@ -297,7 +301,8 @@ impl Course<'_> {
         Ok(taken)
     }
 
-    /// From the smallest sample to all rows, the better ones going on. Those that came to the end, those that did not, and the last rung.
+    /// From the smallest sample to all rows, the better ones going on. Those that came to the end, those that did not,
+    /// and the last rung.
     fn climb(&mut self, specs: Vec<Spec>, ctx: &Ctx) -> Result<(Vec<Standing>, Vec<Standing>, Rung)> {
         let (contest, n) = (self.contest, self.rows.len());
         let folds = contest.folds.max(2).min(n / 2).max(2);
@@ -418,7 +423,8 @@ impl Course<'_> {
         })
     }
 
-    /// Draws from the declared ranges of the best few; the best draw of each joins the standings. Returns how many were tried.
+    /// Draws from the declared ranges of the best few; the best draw of each joins the standings. Returns how many were
+    /// tried.
     fn search(&mut self, last: &Rung, standings: &mut Vec<Standing>, ctx: &Ctx) -> Result<usize> {
         let contest = self.contest;
         let small = match self.rows.len() > SEARCH_ROWS {
@@ -489,8 +495,8 @@ impl Course<'_> {
         Ok(planned.len())
     }
 
-    /// The score on as many rows as the chosen model is fitted on. Each time that the rows are four times as many, a model gains half
-    /// of what it gained the last time, as an error does that falls with the root of the rows.
+    /// The score on as many rows as the chosen model is fitted on. Each time that the rows are four times as many, a
+    /// model gains half of what it gained the last time, as an error does that falls with the root of the rows.
     fn expected(&self, standing: &Standing) -> Result<Option<f64>> {
         let Some(mean) = standing.mean else { return Ok(None) };
         let estimator = ermine::make(&standing.spec)?;
@@ -507,7 +513,8 @@ impl Course<'_> {
         Ok(Some(if self.contest.metric.greater_is_better { mean + more } else { mean - more }))
     }
 
-    /// Folds the rows anew for those that are tied or may go into a blend: on few rows one way of folding decides too much.
+    /// Folds the rows anew for those that are tied or may go into a blend: on few rows one way of folding decides too
+    /// much.
     fn repeat(&mut self, last: &Rung, standings: &mut [Standing], ctx: &Ctx) -> Result<()> {
         if last.again.is_empty() {
             return Ok(());
@@ -539,7 +546,8 @@ impl Course<'_> {
         Ok(Some(standing).filter(|standing| standing.mean.is_some()))
     }
 
-    /// The best few of different kinds, each in its best form, as one model that averages them: a candidate like any other.
+    /// The best few of different kinds, each in its best form, as one model that averages them: a candidate like any
+    /// other.
     fn blend(&mut self, last: &Rung, standings: &mut Vec<Standing>, ctx: &Ctx) -> Result<()> {
         let voting = match self.contest.task {
             Task::Classification => "VotingClassifier",
@@ -573,8 +581,9 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// A chosen classifier says how sure it is. One that has margins only gives its place to a tied one that has probabilities, or
-    /// gets its margins calibrated: a logistic regression on margins of rows that it did not learn from (Platt 1999).
+    /// A chosen classifier says how sure it is. One that has margins only gives its place to a tied one that has
+    /// probabilities, or gets its margins calibrated: a logistic regression on margins of rows that it did not learn
+    /// from (Platt 1999).
     fn say_probabilities(&mut self, last: &Rung, standings: &mut Vec<Standing>, ctx: &Ctx) -> Result<()> {
         let Some(first) = standings.first().filter(|first| !first.can_vote()) else { return Ok(()) };
         let tied = standings.iter().position(|other| other.as_good && other.can_vote());
@@ -593,8 +602,8 @@ impl Course<'_> {
     }
 }
 
-/// Whether some prediction is further outside the target that was learnt from than that target is wide, and as far from the truth: what
-/// lies out there itself is rightly predicted there.
+/// Whether some prediction is further outside the target that was learnt from than that target is wide, and as far from
+/// the truth: what lies out there itself is rightly predicted there.
 fn is_wild(said: &Predictions, learnt: &Labels, truth: &Encoded) -> bool {
     let (Some(values), Some(Encoded::Real(y)), Encoded::Real(truth)) = (said.get(Output::Value), &learnt.target, truth)
     else {
@@ -626,8 +635,8 @@ fn keeps_learning(model: &str) -> bool {
     ermine::entry(model).is_ok_and(|entry| entry.info.keeps_learning)
 }
 
-/// Who goes on to more rows: the first `seats`, and whoever keeps learning. On a sample these are often behind models that have less to
-/// learn, on all rows mostly ahead.
+/// Who goes on to more rows: the first `seats`, and whoever keeps learning. On a sample these are often behind models
+/// that have less to learn, on all rows mostly ahead.
 fn split_seats(standings: Vec<Standing>, seats: usize) -> (Vec<Standing>, Vec<Standing>) {
     let stays = |(place, standing): &(usize, Standing)| *place < seats || keeps_learning(&standing.model);
     let (ahead, behind): (Vec<_>, Vec<_>) = standings.into_iter().enumerate().partition(stays);

@@ -20,13 +20,14 @@ pub struct Standing {
     pub mean: Option<f64>,
     /// What the mean becomes on all rows that the model can be fitted on, judged by how it rose from sample to sample.
     pub expected: Option<f64>,
-    /// Half the width of a 95 % interval for the mean, by Student's t over the folds; folds share most of their rows to learn from,
-    /// which widens it (Nadeau and Bengio 2003).
+    /// Half the width of a 95 % interval for the mean, by Student's t over the folds; folds share most of their rows to
+    /// learn from, which widens it (Nadeau and Bengio 2003).
     pub margin: Option<f64>,
     pub seconds: f64,
     /// Found by the search.
     pub tuned: bool,
-    /// Tied with the best: not worse by more than the standard error of the difference, fold by fold, nor by more than that of the best.
+    /// Tied with the best: not worse by more than the standard error of the difference, fold by fold, nor by more than
+    /// that of the best.
     pub as_good: bool,
     /// Some prediction was further outside the target it had learnt from than that target is wide.
     pub wild: bool,
@@ -126,16 +127,16 @@ fn students_t(freedom: usize) -> f64 {
     }
 }
 
-/// Mean over the folds, of which each repetition has so many, and its standard error. Folds share rows to learn from, so their scores
-/// are not independent: Nadeau and Bengio's correction (2003).
+/// Mean over the folds, of which each repetition has so many, and its standard error. Folds share rows to learn from,
+/// so their scores are not independent: Nadeau and Bengio's correction (2003).
 pub(super) fn mean_and_error(scores: &[f64], folds: usize) -> (f64, f64) {
     let n = scores.len() as f64;
     let (mean, error) = search::mean_and_error(scores);
     (mean, error * (1.0 + n / (folds as f64 - 1.0).max(1.0)).sqrt())
 }
 
-/// Says who is as good as the first, by the differences on the same folds. A model whose scores jump about has a large error of the
-/// difference: it is allowed no more than the error of the best, or it would be rewarded for its noise.
+/// Says who is as good as the first, by the differences on the same folds. A model whose scores jump about has a large
+/// error of the difference: it is allowed no more than the error of the best, or it would be rewarded for its noise.
 pub(super) fn mark(standings: &mut [Standing], folds: usize) {
     let Some((best, rows)) = standings.first().map(|best| (best.scores.clone(), best.rows)) else { return };
     let comparable = |standing: &Standing| {
@@ -160,9 +161,10 @@ fn flexibility(model: &str) -> Option<Flexibility> {
     ermine::entry(model).ok().map(|entry| entry.info.flexibility)
 }
 
-/// One standard error rule (Breiman et al. 1984): the simplest of those that are as good as the first takes its place, if the first
-/// does not beat it on most folds as well; a single wild fold makes a wide error, and many things as good. Nor if the simpler one is
-/// surer of what is wrong: on few rows many are tied by accuracy, and a single tree has probabilities of 0 and 1. Returns who led.
+/// One standard error rule (Breiman et al. 1984): the simplest of those that are as good as the first takes its place,
+/// if the first does not beat it on most folds as well; a single wild fold makes a wide error, and many things as good.
+/// Nor if the simpler one is surer of what is wrong: on few rows many are tied by accuracy, and a single tree has
+/// probabilities of 0 and 1. Returns who led.
 pub(super) fn prefer_simple(standings: &mut [Standing], metric: &Metric) -> Option<String> {
     let first = standings.first()?;
     let close = |other: &Standing| {

@@ -1,4 +1,5 @@
-//! Where a model errs on rows it has not learnt from: the rows it is most wrong about, and what a threshold would change.
+//! Where a model errs on rows it has not learnt from: the rows it is most wrong about, and what a threshold would
+//! change.
 
 use crate::{
     judge::Predictions,

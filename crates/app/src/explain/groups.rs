@@ -1,4 +1,5 @@
-//! What clusters are: how many rows each has, where its middle lies in the units of the file, and what tells it from the others.
+//! What clusters are: how many rows each has, where its middle lies in the units of the file, and what tells it from
+//! the others.
 
 use crate::{
     rows::Rows,

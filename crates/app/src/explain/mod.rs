@@ -1,5 +1,5 @@
-//! What a fitted model has learnt, as plain data: what drives it, how its answer follows a column, where it errs and from what, whether
-//! more rows would help, and why it says what it says of one row.
+//! What a fitted model has learnt, as plain data: what drives it, how its answer follows a column, where it errs and
+//! from what, whether more rows would help, and why it says what it says of one row.
 
 mod errors;
 mod groups;
@@ -455,8 +455,9 @@ pub struct RowExplanation {
     pub parts: Vec<(String, String, f64)>,
 }
 
-/// Shapley values by sampling (Strumbelj and Kononenko 2014): columns are switched from a background row to this one in random
-/// order and each is credited with the change; forwards and backwards, so that the parts add up for every pair of rows.
+/// Shapley values by sampling (Strumbelj and Kononenko 2014): columns are switched from a background row to this one in
+/// random order and each is credited with the change; forwards and backwards, so that the parts add up for every pair
+/// of rows.
 pub fn explain_row(fitted: &Fitted, rows: &Rows, values: &[String], row: usize, ctx: &Ctx) -> Result<RowExplanation> {
     let found = explain_values(fitted, rows.x.row(row), values, &rows.x, &rows.texts, ctx)?;
     Ok(RowExplanation { row, ..found })

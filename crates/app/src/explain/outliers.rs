@@ -1,9 +1,9 @@
 //! Rows that are unlike the others, and in which columns.
 //!
-//! *Neighbours.* The distance to the tenth nearest row (Ramaswamy, Rastogi and Shim 2000): large where a row stands alone, whatever the
-//! shape of the rest. *Mahalanobis.* The distance from the mean in standard deviations along the principal axes, `sqrt(sum_k s_k^2 / l_k)`:
-//! large where columns that usually go together do not. Columns are prepared as for clustering: missing values filled in, levels as
-//! columns of 0 and 1, brought to deviation 1.
+//! *Neighbours.* The distance to the tenth nearest row (Ramaswamy, Rastogi and Shim 2000): large where a row stands
+//! alone, whatever the shape of the rest. *Mahalanobis.* The distance from the mean in standard deviations along the
+//! principal axes, `sqrt(sum_k s_k^2 / l_k)`: large where columns that usually go together do not. Columns are prepared
+//! as for clustering: missing values filled in, levels as columns of 0 and 1, brought to deviation 1.
 
 use crate::{
     plan::Plan,

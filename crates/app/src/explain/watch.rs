@@ -1,5 +1,5 @@
-//! A fit with its steps, for a page that shows an algorithm at work: the engine that fits everything else, on a few points, with a
-//! trace; then the model's own attributes and what it says over a grid.
+//! A fit with its steps, for a page that shows an algorithm at work: the engine that fits everything else, on a few
+//! points, with a trace; then the model's own attributes and what it says over a grid.
 
 use crate::plan::Supervised;
 use ermine::{

@@ -283,6 +283,8 @@ impl Writer {
             Metric::SquaredEuclidean => format!("v{at}[j] += ({d}) * ({d});"),
             Metric::Manhattan => format!("v{at}[j] += {size};"),
             Metric::Chebyshev => format!("v{at}[j] = {larger}(v{at}[j], {size});"),
+            // Only neighbours are found by it, which have no form here.
+            Metric::Shared => String::new(),
         };
         let inner = match self.language {
             C => format!("v{at}[j] = 0.0; for (int i = 0; i < {p}; i++) {{ {add} }}"),
@@ -300,6 +302,7 @@ impl Writer {
             Pair::Larger => self.choice(&format!("{a} >= {b}"), a, b),
             Pair::Smaller => self.choice(&format!("{a} <= {b}"), a, b),
             Pair::Above => self.choice(&format!("{a} > {b}"), "1.0", "0.0"),
+            Pair::Equal => self.choice(&format!("{a} == {b}"), "1.0", "0.0"),
         }
     }
 
@@ -332,6 +335,10 @@ impl Writer {
             (Function::Floor, Rust) => format!("{x}.floor()"),
             (Function::Power(power), C) => format!("pow({x}, {})", number(power)),
             (Function::Power(power), Rust) => format!("{x}.powf({})", number(power)),
+            (Function::Cos, C) => format!("cos({x})"),
+            (Function::Cos, Rust) => format!("{x}.cos()"),
+            (Function::Missing, C) => format!("(isnan({x}) ? 1.0 : 0.0)"),
+            (Function::Missing, Rust) => format!("(if {x}.is_nan() {{ 1.0 }} else {{ 0.0 }})"),
         }
     }
 

@@ -54,7 +54,7 @@ impl Formula {
                     near.truncate(*count);
                     let here = near[0].0 == 0.0;
                     let weight = |distance: f64| match (inverse, here) {
-                        (false, _) => 1.0,
+                        (false, _) => f64::from(distance < f64::INFINITY),
                         (true, true) => f64::from(distance == 0.0),
                         (true, false) => distance.recip(),
                     };
@@ -91,6 +91,8 @@ impl Function {
             Function::Abs => x.abs(),
             Function::Floor => x.floor(),
             Function::Power(power) => x.powf(power),
+            Function::Cos => x.cos(),
+            Function::Missing => f64::from(x.is_nan()),
         }
     }
 }
@@ -105,6 +107,7 @@ impl Pair {
             Pair::Larger => a.max(b),
             Pair::Smaller => a.min(b),
             Pair::Above => f64::from(a > b),
+            Pair::Equal => f64::from(a == b),
         }
     }
 }
@@ -116,6 +119,10 @@ impl Metric {
             Metric::SquaredEuclidean => differences.map(|d| d * d).sum(),
             Metric::Manhattan => differences.sum(),
             Metric::Chebyshev => differences.fold(0.0, f64::max),
+            Metric::Shared => {
+                let shared: Vec<f64> = differences.filter(|d| !d.is_nan()).collect();
+                shared.iter().map(|d| d * d).sum::<f64>() * a.len() as f64 / shared.len() as f64
+            }
         }
     }
 }

@@ -68,7 +68,7 @@ pub enum Op {
         metric: Metric,
     },
     /// The mean of the values of the `count` points with the smallest distances, plainly or by the inverse of the
-    /// distance.
+    /// distance. Points at an infinite distance do not count; with no others the mean is missing.
     Neighbours {
         distances: Id,
         count: usize,
@@ -93,6 +93,9 @@ pub enum Function {
     /// The largest whole number at most as large.
     Floor,
     Power(f64),
+    Cos,
+    /// 1 where the value is missing, else 0.
+    Missing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +108,8 @@ pub enum Pair {
     Smaller,
     /// 1 if the first is above the second, else 0.
     Above,
+    /// 1 if they are equal, else 0; what is missing equals nothing.
+    Equal,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +117,8 @@ pub enum Metric {
     SquaredEuclidean,
     Manhattan,
     Chebyshev,
+    /// Squared, over the columns that both have, scaled up for the others; missing if they share none.
+    Shared,
 }
 
 /// A tree with its leaves in a table.
@@ -294,6 +301,27 @@ impl Formula {
         let other = self.with(Pair::Multiply, score, -1.0);
         let both = self.join(vec![other, score]);
         self.each(Function::Sigmoid, both)
+    }
+
+    /// `e^x - 1`, also near 0: `tanh(x / 2) (e^x + 1)`
+    pub fn exp_m1(&mut self, x: Id) -> Id {
+        let half = self.with(Pair::Divide, x, 2.0);
+        let slope = self.each(Function::Tanh, half);
+        let power = self.each(Function::Exp, x);
+        let raised = self.with(Pair::Add, power, 1.0);
+        self.pair(Pair::Multiply, slope, raised)
+    }
+
+    /// `ln(1 + x)`, also near 0 (Kahan): what is lost in `u = 1 + x` is lost in `u - 1` too.
+    pub fn ln_1p(&mut self, x: Id) -> Id {
+        let raised = self.with(Pair::Add, x, 1.0);
+        let seen = self.with(Pair::Subtract, raised, 1.0);
+        let one = self.constant(vec![1.0]);
+        let safe = self.choose(seen, seen, one);
+        let log = self.each(Function::Ln, raised);
+        let product = self.pair(Pair::Multiply, log, x);
+        let ratio = self.pair(Pair::Divide, product, safe);
+        self.choose(seen, ratio, x)
     }
 
     /// 1 above zero, else 0.

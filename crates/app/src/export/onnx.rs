@@ -13,7 +13,7 @@ use super::{
     },
 };
 use crate::{Fitted, table::Kind};
-use ermine::{Error, Output, Result};
+use ermine::{Error, Matrix, Output, Result};
 use prost::Message;
 
 /// The whole model: an input for each raw column, named as in the table.
@@ -295,6 +295,16 @@ impl Graph {
                     let power = self.scalar(*power);
                     self.node("Pow", &[of(x), &power], vec![])
                 }
+                // onnxruntime has the cosine in single precision only.
+                Function::Cos => {
+                    let quarter = self.scalar(std::f64::consts::FRAC_PI_2);
+                    let turned = self.node("Add", &[of(x), &quarter], vec![]);
+                    self.node("Sin", &[&turned], vec![])
+                }
+                Function::Missing => {
+                    let missing = self.node("IsNaN", &[of(x)], vec![]);
+                    self.cast(&missing, DOUBLE)
+                }
             },
             Op::Pair(pair, a, b) => {
                 let op = match pair {
@@ -305,9 +315,10 @@ impl Graph {
                     Pair::Larger => "Max",
                     Pair::Smaller => "Min",
                     Pair::Above => "Greater",
+                    Pair::Equal => "Equal",
                 };
                 let result = self.node(op, &[of(a), of(b)], vec![]);
-                if *pair == Pair::Above { self.cast(&result, DOUBLE) } else { result }
+                if matches!(pair, Pair::Above | Pair::Equal) { self.cast(&result, DOUBLE) } else { result }
             }
             Op::Choose(condition, then, other) => {
                 let condition = self.cast(of(condition), BOOL);
@@ -323,20 +334,7 @@ impl Graph {
                 self.cast(&place, DOUBLE)
             }
             Op::Trees { of: x, trees, start } => self.trees(of(x), trees, start),
-            Op::Distances { of: x, points, metric } => {
-                // rows x 1 x columns beside 1 x points x columns.
-                let axis = self.numbers(&[1]);
-                let x = self.node("Unsqueeze", &[of(x), &axis], vec![]);
-                let points = self.constant(TensorProto::doubles(&[1, points.rows, points.cols], &points.values));
-                let difference = self.node("Sub", &[&x, &points], vec![]);
-                let axes = self.numbers(&[2]);
-                let (inner, op) = match metric {
-                    Metric::SquaredEuclidean => (self.node("Mul", &[&difference, &difference], vec![]), "ReduceSum"),
-                    Metric::Manhattan => (self.node("Abs", &[&difference], vec![]), "ReduceSum"),
-                    Metric::Chebyshev => (self.node("Abs", &[&difference], vec![]), "ReduceMax"),
-                };
-                self.node(op, &[&inner, &axes], vec![integer("keepdims", 0)])
-            }
+            Op::Distances { of: x, points, metric } => self.distances(of(x), points, *metric),
             Op::Neighbours { distances, count, values, inverse } => {
                 let values = self.constant(TensorProto::doubles(&[values.rows, values.cols], &values.values));
                 self.neighbours(of(distances), *count, &values, *inverse)
@@ -390,6 +388,35 @@ impl Graph {
         self.node("Add", &[&sum, &start], vec![])
     }
 
+    /// rows x 1 x columns beside 1 x points x columns.
+    fn distances(&mut self, x: &str, points: &Matrix, metric: Metric) -> String {
+        let axis = self.numbers(&[1]);
+        let x = self.node("Unsqueeze", &[x, &axis], vec![]);
+        let columns = points.cols as f64;
+        let points = self.constant(TensorProto::doubles(&[1, points.rows, points.cols], &points.values));
+        let difference = self.node("Sub", &[&x, &points], vec![]);
+        let (inner, op) = match metric {
+            Metric::SquaredEuclidean => (self.node("Mul", &[&difference, &difference], vec![]), "ReduceSum"),
+            Metric::Manhattan => (self.node("Abs", &[&difference], vec![]), "ReduceSum"),
+            Metric::Chebyshev => (self.node("Abs", &[&difference], vec![]), "ReduceMax"),
+            Metric::Shared => {
+                let missing = self.node("IsNaN", &[&difference], vec![]);
+                let zero = self.scalar(0.0);
+                let known = self.node("Where", &[&missing, &zero, &difference], vec![]);
+                let squares = self.node("Mul", &[&known, &known], vec![]);
+                let sum = self.sum(&squares, 2, false);
+                let shared = self.node("Not", &[&missing], vec![]);
+                let shared = self.cast(&shared, DOUBLE);
+                let count = self.sum(&shared, 2, false);
+                let columns = self.scalar(columns);
+                let scaled = self.node("Mul", &[&sum, &columns], vec![]);
+                return self.node("Div", &[&scaled, &count], vec![]);
+            }
+        };
+        let axes = self.numbers(&[2]);
+        self.node(op, &[&inner, &axes], vec![integer("keepdims", 0)])
+    }
+
     fn neighbours(&mut self, distances: &str, count: usize, values: &str, inverse: bool) -> String {
         let count = self.numbers(&[count as i64]);
         let attributes = vec![integer("axis", 1), integer("largest", 0), integer("sorted", 1)];
@@ -400,8 +427,9 @@ impl Graph {
         let zero = self.scalar(0.0);
         let weights = match inverse {
             false => {
-                let nothing = self.node("Mul", &[&near[0], &zero], vec![]);
-                self.node("Add", &[&nothing, &one], vec![])
+                let endless = self.scalar(f64::INFINITY);
+                let counts = self.node("Less", &[&near[0], &endless], vec![]);
+                self.cast(&counts, DOUBLE)
             }
             true => {
                 // At distance zero nothing else counts.

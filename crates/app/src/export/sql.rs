@@ -15,8 +15,8 @@ use std::fmt::Write;
 /// How intermediate tables are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// `AS MATERIALIZED`, which SQLite and DuckDB read as well. PostgreSQL would put each step into the next one otherwise, wherever
-    /// that uses it, and not come to an end.
+    /// `AS MATERIALIZED`, which SQLite and DuckDB read as well. PostgreSQL would put each step into the next one
+    /// otherwise, wherever that uses it, and not come to an end.
     #[default]
     PostgreSql,
     /// Nothing but standard SQL.
@@ -188,6 +188,8 @@ impl<'a> Layers<'a> {
                     Function::Abs => format!("ABS({x})"),
                     Function::Floor => format!("FLOOR({x})"),
                     Function::Power(power) => format!("POWER({x}, {})", number(*power)),
+                    Function::Cos => format!("COS({x})"),
+                    Function::Missing => format!("CASE WHEN {x} IS NULL THEN 1e0 ELSE 0e0 END"),
                 }
             }),
             Op::Pair(pair, a, b) => each(&|j| {
@@ -200,6 +202,7 @@ impl<'a> Layers<'a> {
                     Pair::Larger => format!("CASE WHEN {a} >= {b} THEN {a} WHEN {b} > {a} THEN {b} END"),
                     Pair::Smaller => format!("CASE WHEN {a} <= {b} THEN {a} WHEN {b} < {a} THEN {b} END"),
                     Pair::Above => format!("CASE WHEN {a} > {b} THEN 1e0 ELSE 0e0 END"),
+                    Pair::Equal => format!("CASE WHEN {a} = {b} THEN 1e0 ELSE 0e0 END"),
                 }
             }),
             Op::Choose(condition, then, other) => each(&|j| {

@@ -6,8 +6,8 @@
 //! checksum   CRC-32 of everything before
 //! ```
 //!
-//! Written whole under a temporary name and renamed, at most about twice a second. A model decides what its state is; one that has none
-//! simply starts again.
+//! Written whole under a temporary name and renamed, at most about twice a second. A model decides what its state is;
+//! one that has none simply starts again.
 
 use crate::store::writer::{Content, Output};
 use ermine::{
@@ -42,8 +42,9 @@ struct State {
 }
 
 impl CheckpointFile {
-    /// Takes up what is in the file, if it is of the same run: model, parameters, seed, rows. Of several workers the first reads and
-    /// writes it for all: they have the same state, so there may be more or fewer of them the next time.
+    /// Takes up what is in the file, if it is of the same run: model, parameters, seed, rows. Of several workers the
+    /// first reads and writes it for all: they have the same state, so there may be more or fewer of them the next
+    /// time.
     pub fn open(path: &Path, run: String, exchange: &dyn Exchange) -> Result<Self> {
         let bytes = || match std::fs::read(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -1,7 +1,8 @@
 //! The whole preparation of raw rows: numbers and categories as [`Preparation`] learns them, free text as TF-IDF.
 //!
-//! A text column of raw rows holds the number of the document in its [`Texts`], so rows are taken, shuffled and folded like any
-//! others while the documents stay where they are. Everything is learnt from the rows it is given and from nothing else.
+//! A text column of raw rows holds the number of the document in its [`Texts`], so rows are taken, shuffled and folded
+//! like any others while the documents stay where they are. Everything is learnt from the rows it is given and from
+//! nothing else.
 
 use crate::table::{Field, Schema, Text};
 use ermine::{

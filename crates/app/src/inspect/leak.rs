@@ -1,4 +1,5 @@
-//! Columns that say the target by themselves: copies, copies with a few errors, what was made of the target or what the target was made of.
+//! Columns that say the target by themselves: copies, copies with a few errors, what was made of the target or what the
+//! target was made of.
 
 use crate::{
     rows::Encoded,

@@ -1,5 +1,5 @@
-//! Inspects a table before anything is learned from it: ids, columns that leak the target, duplicate rows, rare classes,
-//! rows sorted by time.
+//! Inspects a table before anything is learned from it: ids, columns that leak the target, duplicate rows, rare
+//! classes, rows sorted by time.
 //!
 //! What is certain to mislead (an id, a copy of the target, the parts of a target that is their sum) is left out, with
 //! the reason; `--keep` brings a column back. What may mislead becomes a warning.
@@ -82,14 +82,16 @@ pub fn inspect(
     Ok(look)
 }
 
-/// Columns by which rows belong together, where they are split one by one: time, and whatever was measured several times.
+/// Columns by which rows belong together, where they are split one by one: time, and whatever was measured several
+/// times.
 pub fn structure(table: &Table, features: &Schema) -> Result<Vec<String>> {
     let mut worries = Vec::new();
     for Field { name, .. } in &features.columns {
         match table.column(name)? {
             Column::Date(values) | Column::DateTime(values) if values.len() > 10 && values.is_sorted() => {
                 worries.push(format!(
-                    "rows are sorted by '{name}', but test rows are drawn at random: scores on future rows may be lower; \
+                    "rows are sorted by '{name}', but test rows are drawn at random: scores on future rows may be \
+                     lower; \
                      --split time:{name} tests on the latest rows"
                 ));
             }
@@ -309,7 +311,8 @@ pub fn balance(labels: &Labels) -> Vec<String> {
     worries
 }
 
-/// Rows that are equal to an earlier one in every column, and test rows that are equal to a training row, by their hashes.
+/// Rows that are equal to an earlier one in every column, and test rows that are equal to a training row, by their
+/// hashes.
 pub fn duplicates(hashes: &[u64], split: &Fold) -> Vec<String> {
     let Fold { train, test } = split;
     let mut seen = rustc_hash::FxHashSet::default();

@@ -55,8 +55,8 @@ impl Costs {
     }
 }
 
-/// The class of least expected cost. To name class k costs the sum of `p_c cost_c` over all others, so the best is the one with the
-/// largest `p_k cost_k`.
+/// The class of least expected cost. To name class k costs the sum of `p_c cost_c` over all others, so the best is the
+/// one with the largest `p_k cost_k`.
 pub fn cheapest(probability: &Matrix, costs: &[f64]) -> Matrix {
     let best = |row: &[f64]| {
         let mut best = 0;

@@ -1,8 +1,8 @@
 //! How far predictions were off on rows that the model had not seen: what an interval around a new one is made of.
 //!
 //! Split conformal prediction (Vovk, Gammerman and Shafer 2005; Lei et al. 2018): of n errors on held-out rows the
-//! ceil((n + 1) level)-th smallest covers a new row with at least that probability, whatever the model and the noise, as
-//! long as rows are drawn alike. The kept model has seen the held-out rows too, so its errors are rather smaller.
+//! ceil((n + 1) level)-th smallest covers a new row with at least that probability, whatever the model and the noise,
+//! as long as rows are drawn alike. The kept model has seen the held-out rows too, so its errors are rather smaller.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,8 @@ impl HeldOutErrors {
         Some(HeldOutErrors { rows, sizes })
     }
 
-    /// Half the width of an interval that covers a new row with this probability; `None` if there are too few rows for it.
+    /// Half the width of an interval that covers a new row with this probability; `None` if there are too few rows for
+    /// it.
     pub fn margin(&self, level: f64) -> Option<f64> {
         let rank = ((self.rows + 1) as f64 * level).ceil().max(1.0) as usize;
         if rank > self.rows {

@@ -218,8 +218,8 @@ pub fn test(predicted: &Predictions, train: &Labels, test: &Labels, intervals: b
     })
 }
 
-/// Fits on all folds but one, hands the predictions of that one to `score`, and so on. The seed of a fold is its own, whatever the
-/// candidate: differences are those of the models.
+/// Fits on all folds but one, hands the predictions of that one to `score`, and so on. The seed of a fold is its own,
+/// whatever the candidate: differences are those of the models.
 pub fn cross_validate<T: Send>(
     rows: &RowSet,
     folds: &[Fold],
@@ -250,7 +250,8 @@ pub fn cross_validate<T: Send>(
     steps.collect()
 }
 
-/// Mean and standard deviation of each score over the folds. A score that some fold does not define is not averaged over the others.
+/// Mean and standard deviation of each score over the folds. A score that some fold does not define is not averaged
+/// over the others.
 pub fn summarise(folds: &[Scores]) -> FoldScores {
     let named = |name: &str| -> Option<Vec<f64>> {
         folds.iter().map(|scores| scores.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)).collect()

@@ -1,4 +1,5 @@
-//! Arithmetic of columns, `I(weight / height^2)`: numbers, columns, `+ - * / ^`, brackets and the functions of one number.
+//! Arithmetic of columns, `I(weight / height^2)`: numbers, columns, `+ - * / ^`, brackets and the functions of one
+//! number.
 
 use super::terms::{Function, numbers};
 use crate::table::{Schema, Table};

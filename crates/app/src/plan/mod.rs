@@ -1,4 +1,5 @@
-//! What is to be learnt from what: task, target, features. Decided once, from the columns and a sample of the rows, and never changed.
+//! What is to be learnt from what: task, target, features. Decided once, from the columns and a sample of the rows, and
+//! never changed.
 
 pub mod expression;
 pub mod terms;
@@ -147,7 +148,7 @@ impl Plan {
         }
         let is_date = |kind: Kind| matches!(kind, Kind::Date | Kind::DateTime);
         let terms = match &job.features {
-            Some(formula) => Some(terms::place_knots(terms::parse(formula, &features)?, &opened.sample.table)?),
+            Some(formula) => Some(terms::learn(terms::parse(formula, &features)?, &opened.sample.table)?),
             None if features.columns.iter().any(|field| is_date(field.kind)) => {
                 Some(terms::usual(&features, &opened.sample.table)?)
             }
@@ -273,7 +274,8 @@ fn assumed(task: Task, job: &Job, opened: &Opened) -> Option<String> {
             "the {distinct} values of '{name}' are taken for classes; --task regression predicts a number instead"
         )),
         Task::Regression => Some(format!(
-            "'{name}' has only {distinct} different values and is predicted as a number; --task classification takes them \
+            "'{name}' has only {distinct} different values and is predicted as a number; --task classification takes \
+             them \
              for classes"
         )),
         _ => None,

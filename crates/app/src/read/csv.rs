@@ -2,15 +2,15 @@
 //!
 //! *Where records begin.* A quote matters only at the start of a field (RFC 4180), so a look at the quotes alone, at
 //! the speed of `memchr`, tells which newlines end a record. The file is cut at newlines; every piece is scanned as if
-//! it began outside quotes; pieces that turn out to begin inside a quoted field are put right in order ([`records::cut`]). No
-//! guess remains when parsing starts.
+//! it began outside quotes; pieces that turn out to begin inside a quoted field are put right in order
+//! ([`records::cut`]). No guess remains when parsing starts.
 //!
 //! *Where values go.* The newlines of a piece bound its rows, so all columns are allocated once and every piece writes
 //! into its own part of them; nothing is joined afterwards, and there is no second copy.
 //!
 //! *Which kind a column has.* The head of the file suggests a kind. A field that does not fit shrinks the set of
-//! possible kinds ([`FormSet`]), and the columns concerned, only those, are parsed again. What is left at the end is the
-//! first kind that fits every field, whatever the pieces and threads were.
+//! possible kinds ([`FormSet`]), and the columns concerned, only those, are parsed again. What is left at the end is
+//! the first kind that fits every field, whatever the pieces and threads were.
 //!
 //! Blanks around a field without quotes are not part of it; empty lines are skipped; quotes do not change what a field
 //! means, so `"1"` is a number and `"NA"` is missing. Not done: comment lines.
@@ -72,7 +72,8 @@ enum Content {
 }
 
 impl Content {
-    /// All of it, and how to read it. A file that is cut meanwhile is an error: were it mapped, it would be the end of the process.
+    /// All of it, and how to read it. A file that is cut meanwhile is an error: were it mapped, it would be the end of
+    /// the process.
     fn open(path: &Path, input: Input, options: &ReadOptions) -> Result<(Content, ReadOptions)> {
         let failed = |error: std::io::Error| Error::io(path, "read", &error);
         let memory = options.memory;
@@ -103,8 +104,8 @@ impl Content {
         let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
         // An empty file cannot be mapped.
         if decoding.is_plain() && about.is_file() && about.len() > 0 {
-            // SAFETY: the map is read only and lives shorter than `file`. Another process that shortens the file meanwhile
-            // would end this one.
+            // SAFETY: the map is read only and lives shorter than `file`. Another process that shortens the file
+            // meanwhile would end this one.
             let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|error| Error::io(path, "read", &error))?;
             let known = ReadOptions { assumed: decoding.assumed().to_vec(), ..options.clone() };
             return Ok((Content::Map(map), known));
@@ -159,8 +160,8 @@ pub fn read_bytes(path: impl AsRef<Path>, bytes: Vec<u8>, options: &ReadOptions)
     read_plain(path, &content, &options)
 }
 
-/// About how many bytes the table of a file takes: its fields, as the head has them, over the whole length of the text. A packed file is
-/// unpacked for it, as far as needed to know whether it takes more than `enough`.
+/// About how many bytes the table of a file takes: its fields, as the head has them, over the whole length of the text.
+/// A packed file is unpacked for it, as far as needed to know whether it takes more than `enough`.
 pub(crate) fn decoded_bytes(path: &Path, options: &ReadOptions, enough: u64) -> Result<u64> {
     let file = File::open(path).map_err(|error| Error::io(path, "open", &error))?;
     let about = file.metadata().map_err(|error| Error::io(path, "open", &error))?;
@@ -394,8 +395,8 @@ fn read_plain(path: &Path, data: &[u8], options: &ReadOptions) -> Result<Table> 
     Ok(Table::new(part.finish())?.with_na(markers).with_forms(forms, assumed))
 }
 
-/// Some records of a file on their way to columns. Kinds are found in all of them; where other parts of the same table allow fewer,
-/// [`Part::narrow`] says so.
+/// Some records of a file on their way to columns. Kinds are found in all of them; where other parts of the same table
+/// allow fewer, [`Part::narrow`] says so.
 struct Part<'a> {
     path: &'a Path,
     data: &'a [u8],

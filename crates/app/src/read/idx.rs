@@ -6,8 +6,8 @@
 //! values                the last dimension fastest
 //! ```
 //!
-//! The first dimension counts rows; the others become columns, `pixel_3_17` for images. A file of one dimension is a column `label`.
-//! Bytes of images come as shares of 255.
+//! The first dimension counts rows; the others become columns, `pixel_3_17` for images. A file of one dimension is a
+//! column `label`. Bytes of images come as shares of 255.
 
 use super::{check_room, too_large};
 use crate::table::{Column, Table};

@@ -1,8 +1,9 @@
-//! From the bytes of a file to lines of CSV: unpacked, decoded to UTF-8, and rewritten where the file is something else.
+//! From the bytes of a file to lines of CSV: unpacked, decoded to UTF-8, and rewritten where the file is something
+//! else.
 //!
-//! Every format that is not CSV, Parquet or IDX is read as the CSV that it could have been, record by record. So kinds, missing
-//! values, pieces, several files and workers are the business of [`super::csv`] alone. What is rewritten cannot be cut between workers;
-//! a spreadsheet is held in memory while it is read, everything else streams.
+//! Every format that is not CSV, Parquet or IDX is read as the CSV that it could have been, record by record. So kinds,
+//! missing values, pieces, several files and workers are the business of [`super::csv`] alone. What is rewritten cannot
+//! be cut between workers; a spreadsheet is held in memory while it is read, everything else streams.
 
 use super::{ReadOptions, formats, too_large};
 use bytes::{Buf, Bytes};

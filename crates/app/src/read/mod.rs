@@ -63,8 +63,8 @@ pub struct ReadOptions {
     pub assumed: Vec<String>,
     /// Bytes of a CSV file that a thread takes at a time, at most. The table does not depend on it.
     pub chunk_bytes: usize,
-    /// Bytes that the text or the values of a file may take in memory. What turns out to be larger is refused while it is read,
-    /// whatever its size on disk said.
+    /// Bytes that the text or the values of a file may take in memory. What turns out to be larger is refused while it
+    /// is read, whatever its size on disk said.
     pub memory: u64,
 }
 
@@ -217,8 +217,9 @@ pub fn scan(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Scan> {
     if is_parquet(path)? { parquet::scan(path, options) } else { csv::scan(path, options) }
 }
 
-/// About how many bytes the table of a file takes in memory: from what Parquet and IDX say of themselves, from the length of a text and its
-/// head, from a packed text by unpacking it until it is more than `enough`. What streams is not known before it is read, and counts 0.
+/// About how many bytes the table of a file takes in memory: from what Parquet and IDX say of themselves, from the
+/// length of a text and its head, from a packed text by unpacking it until it is more than `enough`. What streams is
+/// not known before it is read, and counts 0.
 pub fn decoded_bytes(path: impl AsRef<Path>, options: &ReadOptions, enough: u64) -> Result<u64> {
     let path = path.as_ref();
     if path == Path::new("-") || !path.is_file() {

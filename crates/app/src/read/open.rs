@@ -1,7 +1,8 @@
-//! One table in one file or several, opened where it can be held: in memory, each worker its share, or read from disk in pieces.
+//! One table in one file or several, opened where it can be held: in memory, each worker its share, or read from disk
+//! in pieces.
 //!
-//! What is known of it afterwards is the same wherever it is: the columns, a summary of each, the values of the target, and a sample of
-//! rows that depends on their numbers alone.
+//! What is known of it afterwards is the same wherever it is: the columns, a summary of each, the values of the target,
+//! and a sample of rows that depends on their numbers alone.
 
 use super::{ReadOptions, Scan, decoded_bytes, scan, shares, stream};
 use crate::table::{Column, Dictionary, Field, FormSet, Kind, Schema, Summary, Table, Tally};
@@ -18,6 +19,10 @@ use std::path::{Path, PathBuf};
 const SAMPLE: usize = 20_000;
 /// Values of a target that are looked at to name its classes: more than there may be.
 const VALUES: usize = 2000;
+/// Bytes that are kept of every row wherever the rows are: its label, and the part and fold that it is in.
+const KEPT: u64 = 24;
+/// So many bytes of them are always allowed, 11 million rows.
+const LEAST_KEPT: u64 = 256 << 20;
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 8 << 20;
 
@@ -60,8 +65,8 @@ pub fn files(data: &Path) -> Result<Vec<PathBuf>> {
     if found.is_empty() { Err(wrong("no file matches this pattern".into())) } else { Ok(found) }
 }
 
-/// Bytes that the table in these files takes, its numbers, a part of them and their prepared form, side by side; counted no further
-/// than `enough`.
+/// Bytes that the table in these files takes, its numbers, a part of them and their prepared form, side by side;
+/// counted no further than `enough`.
 pub fn bytes_needed(files: &[PathBuf], options: &ReadOptions, enough: u64) -> Result<u64> {
     let mut needed = 0u64;
     for file in files {
@@ -71,7 +76,8 @@ pub fn bytes_needed(files: &[PathBuf], options: &ReadOptions, enough: u64) -> Re
 }
 
 impl Opened {
-    /// Opens the table in memory if every worker's share of it takes no more than `memory` bytes there, otherwise on disk.
+    /// Opens the table in memory if every worker's share of it takes no more than `memory` bytes there, otherwise on
+    /// disk.
     pub fn open(
         files: &[PathBuf],
         options: &ReadOptions,
@@ -85,7 +91,8 @@ impl Opened {
         let fits = bytes_needed(files, options, allowed).map(|needed| needed <= allowed);
         let mut find = Finder::new(ctx.seed, target);
         if all_gather(exchange, fits)?.contains(&false) {
-            return Opened::on_disk(files, options, find, ctx);
+            let most = usize::try_from(memory.max(LEAST_KEPT) / KEPT).unwrap_or(usize::MAX);
+            return Opened::on_disk(files, options, find, most, ctx);
         }
         // The estimate was of the whole; what is read does not exceed it either.
         let options = &ReadOptions { memory, ..options.clone() };
@@ -111,8 +118,9 @@ impl Opened {
         Ok(Opened { schema: table.schema(), summary, rows, sample, target, place: Place::Memory(table), assumed })
     }
 
-    /// Two passes: the columns first, what is in them second. Every worker looks through everything.
-    fn on_disk(files: &[PathBuf], options: &ReadOptions, mut find: Finder, ctx: &Ctx) -> Result<Opened> {
+    /// Two passes: the columns first, what is in them second. Every worker looks through everything. A small file may
+    /// unfold to more rows than can be kept track of: it is refused as soon as there are more than `most`.
+    fn on_disk(files: &[PathBuf], options: &ReadOptions, mut find: Finder, most: usize, ctx: &Ctx) -> Result<Opened> {
         ctx.progress(Progress { what: "scanning", step: 0, of: None, value: None });
         let mut look = || -> Result<(Schema, Vec<String>, usize, Vec<Tally>)> {
             let (schema, assumed) = common_schema(files, options)?;
@@ -123,6 +131,11 @@ impl Opened {
                 tallies.iter_mut().zip(chunk.columns()).for_each(|(tally, (_, column))| tally.add(column));
                 find.add(&chunk, rows)?;
                 rows += chunk.rows();
+                if rows > most {
+                    let problem =
+                        format!("it has more than {most} rows, the most that the allowed memory can keep track of");
+                    return Err(Error::format(&files[0], None, problem).hint("allow more with --memory"));
+                }
                 ctx.progress(Progress { what: "scanning", step: rows, of: None, value: None });
                 Ok(())
             })?;
@@ -150,7 +163,8 @@ pub(crate) fn stream_all(
     files.iter().try_for_each(|file| stream(file, &options, schema, PIECE, &mut each).map(drop))
 }
 
-/// The columns that a table in these files has: a kind that fits every file, levels in the order of their first appearance.
+/// The columns that a table in these files has: a kind that fits every file, levels in the order of their first
+/// appearance.
 fn common_schema(files: &[PathBuf], options: &ReadOptions) -> Result<(Schema, Vec<String>)> {
     let mut options = options.clone();
     loop {
@@ -280,5 +294,25 @@ fn value_key(column: &Column, row: usize) -> u64 {
         Column::Boolean(values) => values[row].map_or(2, u64::from),
         Column::Category(category) => u64::from(category.codes[row]),
         Column::Text(text) => rng::key(0, text.get(row), 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small packed file of many rows is refused while it is read, not when its labels no longer fit.
+    #[test]
+    fn no_more_rows_than_can_be_kept_track_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("many.csv");
+        std::fs::write(&path, format!("a,b\n{}", "1.5,0\n".repeat(1000))).unwrap();
+        let open = |most: usize| {
+            let find = Finder::new(1, Some("b"));
+            Opened::on_disk(std::slice::from_ref(&path), &ReadOptions::default(), find, most, &Ctx::new(1))
+        };
+        assert_eq!(open(1000).unwrap().rows, 1000);
+        let error = open(999).err().unwrap().to_string();
+        assert!(error.contains("many.csv") && error.contains("more than 999 rows"), "{error}");
     }
 }

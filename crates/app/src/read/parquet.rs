@@ -1,14 +1,20 @@
 //! Parquet to table: row groups in parallel, only the columns that are wanted.
 //!
 //! The file knows its types, so a column has a natural kind: integers, floats and decimals are numbers; strings are
-//! categories or text by the same rule as in CSV; dates, timestamps and booleans are what they are. Nulls, empty strings
-//! and the user's own markers are missing; `NA` is not, because the file could have said null. A schema or an override
-//! that asks for another kind than the natural one gets it if every value can be read that way.
+//! categories or text by the same rule as in CSV; dates, timestamps and booleans are what they are. Nulls, empty
+//! strings and the user's own markers are missing; `NA` is not, because the file could have said null. A schema or an
+//! override that asks for another kind than the natural one gets it if every value can be read that way.
 //!
 //! Types are those of Parquet itself. What only the note of another library beside the schema tells is not known here:
 //! a duration is the number that is stored.
 //!
 //! Not done: nested columns, times of day, raw bytes that are not UTF-8, Brotli and LZO.
+
+mod meaning;
+mod values;
+
+use meaning::{Meaning, type_name};
+use values::{Part, Whole};
 
 use std::{
     fs::File,
@@ -21,25 +27,23 @@ use std::{
 use bytes::Bytes;
 use ermine_core::error::{Error, Result};
 use parquet::{
-    basic::{Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical},
+    basic::Compression,
     column::{
         page::PageReader,
-        reader::{ColumnReader, ColumnReaderImpl, get_column_reader},
+        reader::{ColumnReader, get_column_reader},
     },
-    data_type::{ByteArrayType, DataType},
     errors::ParquetError,
     file::{
         metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader},
         serialized_reader::SerializedPageReader,
     },
-    schema::types::Type,
 };
 use rayon::prelude::*;
 
 use super::{ReadOptions, Scan, check_room, too_large};
 use crate::table::{
-    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, MISSING, Na, Places, SAMPLE_ROWS, Schema, Strings,
-    Table, Tally, Text, TextEvidence, UNSEEN,
+    self, Category, Column, Dictionary, Field, Kind, MAX_LEVELS, Na, Places, SAMPLE_ROWS, Schema, Strings, Table,
+    Tally, Text, TextEvidence, UNSEEN,
 };
 
 /// Rows decoded at once: enough to forget the calls, few enough to stay in the cache.
@@ -518,357 +522,6 @@ fn reason(error: ParquetError) -> String {
         ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => text,
         other => other.to_string(),
     }
-}
-
-/// What a stored value stands for.
-#[derive(Clone, Copy, PartialEq)]
-enum Meaning {
-    /// A column without a type: nothing but nulls.
-    Null,
-    Boolean,
-    /// As it is stored.
-    Number,
-    Unsigned,
-    HalfFloat,
-    /// Divided by this, not multiplied by the inverse: then 12.34 is the number that the text 12.34 is.
-    Decimal(f64),
-    Days,
-    /// So many in a second.
-    Ticks(f64),
-    Nanoseconds,
-    Text,
-}
-
-impl Meaning {
-    /// `None` where a value cannot be a cell of a table.
-    fn of(field: &Type) -> Option<Meaning> {
-        let about = field.get_basic_info();
-        if !field.is_primitive() || (about.has_repetition() && about.repetition() == Repetition::REPEATED) {
-            return None;
-        }
-        let decimal = |scale: i32| Some(Meaning::Decimal(10_f64.powi(scale)));
-        let logical = about.logical_type_ref();
-        if let Some(LogicalType::Unknown) = logical {
-            return Some(Meaning::Null);
-        }
-        let physical = field.get_physical_type();
-        match (physical, logical, about.converted_type()) {
-            (Physical::BOOLEAN, ..) => Some(Meaning::Boolean),
-            (Physical::FLOAT | Physical::DOUBLE, ..) => Some(Meaning::Number),
-            (Physical::INT96, ..) => Some(Meaning::Nanoseconds),
-            (_, Some(LogicalType::Decimal(decimals)), _) => decimal(decimals.scale),
-            (_, None, ConvertedType::DECIMAL) => decimal(field.get_scale()),
-            (Physical::INT32 | Physical::INT64, Some(logical), _) => match logical {
-                LogicalType::Integer(integer) if integer.is_signed => Some(Meaning::Number),
-                LogicalType::Integer(_) => Some(Meaning::Unsigned),
-                LogicalType::Date => Some(Meaning::Days),
-                LogicalType::Timestamp(stamp) => Some(match stamp.unit {
-                    TimeUnit::MILLIS => Meaning::Ticks(1e3),
-                    TimeUnit::MICROS => Meaning::Ticks(1e6),
-                    TimeUnit::NANOS => Meaning::Nanoseconds,
-                }),
-                _ => None,
-            },
-            (Physical::INT32 | Physical::INT64, None, converted) => match converted {
-                ConvertedType::NONE
-                | ConvertedType::INT_8
-                | ConvertedType::INT_16
-                | ConvertedType::INT_32
-                | ConvertedType::INT_64 => Some(Meaning::Number),
-                ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64 => {
-                    Some(Meaning::Unsigned)
-                }
-                ConvertedType::DATE => Some(Meaning::Days),
-                ConvertedType::TIMESTAMP_MILLIS => Some(Meaning::Ticks(1e3)),
-                ConvertedType::TIMESTAMP_MICROS => Some(Meaning::Ticks(1e6)),
-                _ => None,
-            },
-            (Physical::BYTE_ARRAY, ..) => Some(Meaning::Text),
-            (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Float16), _) => Some(Meaning::HalfFloat),
-            (Physical::FIXED_LEN_BYTE_ARRAY, ..) => None,
-        }
-    }
-
-    fn kind(self) -> Kind {
-        match self {
-            Meaning::Null | Meaning::Number | Meaning::Unsigned | Meaning::HalfFloat | Meaning::Decimal(_) => {
-                Kind::Number
-            }
-            Meaning::Boolean => Kind::Boolean,
-            Meaning::Days => Kind::Date,
-            Meaning::Ticks(_) | Meaning::Nanoseconds => Kind::DateTime,
-            Meaning::Text => Kind::Category,
-        }
-    }
-}
-
-/// For messages about columns that cannot be read.
-fn type_name(field: &Type) -> String {
-    let about = field.get_basic_info();
-    match (about.logical_type_ref(), about.converted_type()) {
-        (Some(LogicalType::List), _) | (_, ConvertedType::LIST) => "List".into(),
-        (Some(LogicalType::Map), _) | (_, ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE) => "Map".into(),
-        _ if !field.is_primitive() => "Struct".into(),
-        _ if about.has_repetition() && about.repetition() == Repetition::REPEATED => "List".into(),
-        (Some(LogicalType::Time(_)), _) | (_, ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS) => "Time".into(),
-        (Some(LogicalType::Uuid), _) => "UUID".into(),
-        (_, ConvertedType::INTERVAL) => "Interval".into(),
-        _ => field.get_physical_type().to_string(),
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Values
-
-/// Some rows of a column, of its natural kind.
-enum Part {
-    Values(Kind, Vec<f64>),
-    Boolean(Vec<Option<bool>>),
-    Strings(Vec<u32>, Dictionary),
-}
-
-/// All parts of a column.
-enum Whole {
-    Column(Column),
-    Strings(Strings),
-}
-
-impl Whole {
-    fn into_column(self) -> Column {
-        match self {
-            Whole::Column(column) => column,
-            // Text rather than category: cheap, and it converts just as well.
-            Whole::Strings(strings) => Column::Text(strings.into_text()),
-        }
-    }
-}
-
-impl Column {
-    fn into_strings(self) -> Strings {
-        let mut levels = Dictionary::default();
-        let codes = (0..self.len()).map(|row| match self.is_missing(row) {
-            true => MISSING,
-            false => levels.code_of_str(&self.value_text(row)),
-        });
-        let codes: Vec<u32> = codes.collect();
-        Strings { parts: vec![(codes.len(), levels)], codes }
-    }
-}
-
-impl Part {
-    fn rows(&self) -> usize {
-        match self {
-            Part::Values(_, values) => values.len(),
-            Part::Boolean(values) => values.len(),
-            Part::Strings(codes, _) => codes.len(),
-        }
-    }
-
-    fn into_whole(self) -> Whole {
-        match self {
-            Part::Values(Kind::Date, values) => Whole::Column(Column::Date(values)),
-            Part::Values(Kind::DateTime, values) => Whole::Column(Column::DateTime(values)),
-            Part::Values(_, values) => Whole::Column(Column::Number(values)),
-            Part::Boolean(values) => Whole::Column(Column::Boolean(values)),
-            Part::Strings(codes, levels) => Whole::Strings(Strings { parts: vec![(codes.len(), levels)], codes }),
-        }
-    }
-
-    fn into_strings(self) -> Strings {
-        match self.into_whole() {
-            Whole::Strings(strings) => strings,
-            Whole::Column(column) => column.into_strings(),
-        }
-    }
-
-    fn join(parts: Vec<Part>, wanted: &Wanted) -> Whole {
-        let rows: usize = parts.iter().map(Part::rows).sum();
-        let mut parts = parts.into_iter();
-        let mut first = parts.next().unwrap_or_else(|| wanted.part());
-        match &mut first {
-            Part::Values(_, values) => values.reserve_exact(rows - values.len()),
-            Part::Boolean(values) => values.reserve_exact(rows - values.len()),
-            Part::Strings(codes, _) => codes.reserve_exact(rows - codes.len()),
-        }
-        let mut whole = first.into_whole();
-        for part in parts {
-            match (&mut whole, part) {
-                (
-                    Whole::Column(Column::Number(all) | Column::Date(all) | Column::DateTime(all)),
-                    Part::Values(_, values),
-                ) => all.extend(values),
-                (Whole::Column(Column::Boolean(all)), Part::Boolean(values)) => all.extend(values),
-                (Whole::Strings(all), Part::Strings(codes, levels)) => {
-                    all.parts.push((codes.len(), levels));
-                    all.codes.extend(codes);
-                }
-                // Parts of one column are made from one pattern.
-                _ => {}
-            }
-        }
-        whole
-    }
-
-    /// Adds up to `rows` rows; gives how many there were.
-    fn extend(&mut self, reader: &mut ColumnReader, meaning: Meaning, rows: usize, na: &Na) -> Result<usize, String> {
-        match (self, reader) {
-            (Part::Boolean(all), ColumnReader::BoolColumnReader(reader)) => {
-                pull(reader, rows, |present, values| spread(all, present, values, None, |&value| Some(value)))
-            }
-            (Part::Strings(codes, levels), ColumnReader::ByteArrayColumnReader(reader)) => {
-                extend_strings(codes, levels, reader, rows, na)
-            }
-            (Part::Values(_, values), reader) => {
-                let start = values.len();
-                let count = extend_values(values, reader, meaning, rows)?;
-                for value in &mut values[start..] {
-                    if na.is_missing_number(*value) {
-                        *value = f64::NAN;
-                    }
-                }
-                Ok(count)
-            }
-            // A part is made for the meaning, and that for the type.
-            _ => Err("its values are not of the type of the column".into()),
-        }
-    }
-
-    fn extend_missing(&mut self, rows: usize) {
-        match self {
-            Part::Values(_, values) => values.resize(values.len() + rows, f64::NAN),
-            Part::Boolean(values) => values.resize(values.len() + rows, None),
-            Part::Strings(codes, _) => codes.resize(codes.len() + rows, MISSING),
-        }
-    }
-}
-
-/// Hands out the next `rows` rows in batches: which rows have a value (empty when all have), and these values.
-fn pull<T: DataType>(
-    reader: &mut ColumnReaderImpl<T>,
-    rows: usize,
-    mut each: impl FnMut(&[i16], &[T::T]),
-) -> Result<usize, String> {
-    let (mut present, mut values) = (Vec::new(), Vec::new());
-    let mut done = 0;
-    while done < rows {
-        present.clear();
-        values.clear();
-        let (count, with_value, _) = reader
-            .read_records((rows - done).min(BATCH_ROWS), Some(&mut present), None, &mut values)
-            .map_err(reason)?;
-        if count == 0 {
-            break;
-        }
-        if with_value == count {
-            present.clear();
-        }
-        each(&present, &values);
-        done += count;
-    }
-    Ok(done)
-}
-
-fn spread<V, A: Clone>(all: &mut Vec<A>, present: &[i16], values: &[V], missing: A, mut convert: impl FnMut(&V) -> A) {
-    if present.is_empty() {
-        all.extend(values.iter().map(convert));
-    } else {
-        let mut values = values.iter();
-        let mut next = || values.next().map_or_else(|| missing.clone(), &mut convert);
-        all.extend(present.iter().map(|&level| if level == 0 { missing.clone() } else { next() }));
-    }
-}
-
-fn extend_values(
-    all: &mut Vec<f64>,
-    reader: &mut ColumnReader,
-    meaning: Meaning,
-    rows: usize,
-) -> Result<usize, String> {
-    fn each<T: DataType>(
-        all: &mut Vec<f64>,
-        reader: &mut ColumnReaderImpl<T>,
-        rows: usize,
-        convert: impl Fn(&T::T) -> f64,
-    ) -> Result<usize, String> {
-        pull(reader, rows, |present, values| spread(all, present, values, f64::NAN, &convert))
-    }
-    match reader {
-        ColumnReader::Int32ColumnReader(reader) => match meaning {
-            Meaning::Unsigned => each(all, reader, rows, |&value| f64::from(value as u32)),
-            Meaning::Decimal(scale) => each(all, reader, rows, |&value| f64::from(value) / scale),
-            _ => each(all, reader, rows, |&value| f64::from(value)),
-        },
-        ColumnReader::Int64ColumnReader(reader) => match meaning {
-            Meaning::Unsigned => each(all, reader, rows, |&value| value as u64 as f64),
-            Meaning::Decimal(scale) | Meaning::Ticks(scale) => each(all, reader, rows, |&value| value as f64 / scale),
-            // Nanoseconds need more digits than a float has; whole microseconds fit.
-            Meaning::Nanoseconds => each(all, reader, rows, |&value| (value / 1000) as f64 / 1e6),
-            _ => each(all, reader, rows, |&value| value as f64),
-        },
-        ColumnReader::Int96ColumnReader(reader) => each(all, reader, rows, |value| value.to_micros() as f64 / 1e6),
-        ColumnReader::FloatColumnReader(reader) => each(all, reader, rows, |&value| f64::from(value)),
-        ColumnReader::DoubleColumnReader(reader) => each(all, reader, rows, |&value| value),
-        ColumnReader::ByteArrayColumnReader(reader) => {
-            let Meaning::Decimal(scale) = meaning else { return Err("strings are not numbers".into()) };
-            each(all, reader, rows, |value| big_integer(value.data()) / scale)
-        }
-        ColumnReader::FixedLenByteArrayColumnReader(reader) => match meaning {
-            Meaning::Decimal(scale) => each(all, reader, rows, |value| big_integer(value.data()) / scale),
-            _ => each(all, reader, rows, |value| match value.data() {
-                &[low, high] => half_float(u16::from_le_bytes([low, high])),
-                _ => f64::NAN,
-            }),
-        },
-        ColumnReader::BoolColumnReader(_) => Err("booleans are not numbers".into()),
-    }
-}
-
-/// The float nearest to an integer in two's complement, highest byte first; nothing at all is missing.
-fn big_integer(bytes: &[u8]) -> f64 {
-    let Some(&first) = bytes.first() else { return f64::NAN };
-    let fill = if first >= 128 { 0xff } else { 0 };
-    let bytes = &bytes[bytes.iter().take_while(|&&byte| byte == fill).count()..];
-    let integer = |bytes: &[u8]| {
-        bytes.iter().fold(if fill == 0 { 0 } else { -1 }, |value: i128, &byte| (value << 8) | i128::from(byte))
-    };
-    if bytes.len() <= 15 {
-        return integer(bytes) as f64;
-    }
-    // The first bytes, and whether anything follows, decide how the float is rounded.
-    let (head, tail) = bytes.split_at(15);
-    let follows = i128::from(tail.iter().any(|&byte| byte != 0));
-    ((integer(head) << 1) | follows) as f64 * 2_f64.powi(8 * tail.len().min(1000) as i32 - 1)
-}
-
-fn half_float(bits: u16) -> f64 {
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-    let magnitude = match exponent {
-        0 => fraction * 2_f64.powi(-24),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
-    };
-    if bits >> 15 == 1 { -magnitude } else { magnitude }
-}
-
-fn extend_strings(
-    codes: &mut Vec<u32>,
-    levels: &mut Dictionary,
-    reader: &mut ColumnReaderImpl<ByteArrayType>,
-    rows: usize,
-    na: &Na,
-) -> Result<usize, String> {
-    let mut invalid = None;
-    let count = pull(reader, rows, |present, values| {
-        spread(codes, present, values, MISSING, |value| match value.data() {
-            value if value.is_empty() || na.is_marker(value) => MISSING,
-            value => levels.code(value).unwrap_or_else(|_| {
-                invalid.get_or_insert_with(|| format!("{} is not valid UTF-8", table::quote(value)));
-                MISSING
-            }),
-        });
-    })?;
-    invalid.map_or(Ok(count), Err)
 }
 
 /// Where a column is being read.

@@ -1,15 +1,15 @@
 //! One table in several files, read by several workers: each reads its part, and all agree on what the columns are.
 //!
-//! *Who reads what.* The files stand one behind the other; each worker has an equal share of their bytes. Of a CSV file it reads the
-//! records that begin in its share: it scans its bytes as if they began outside quotes and as if they began inside, everyone's ends are
-//! put together in order, and then it is known which was true (as [`crate::read::csv`] does between threads). Of a Parquet file it reads the row
-//! groups that begin in its share. A file that is packed, encoded or rewritten cannot be cut: it is read whole by the worker in whose share it
-//! begins.
+//! *Who reads what.* The files stand one behind the other; each worker has an equal share of their bytes. Of a CSV file
+//! it reads the records that begin in its share: it scans its bytes as if they began outside quotes and as if they
+//! began inside, everyone's ends are put together in order, and then it is known which was true (as
+//! [`crate::read::csv`] does between threads). Of a Parquet file it reads the row groups that begin in its share. A
+//! file that is packed, encoded or rewritten cannot be cut: it is read whole by the worker in whose share it begins.
 //!
-//! *What is agreed.* Names come from the first file, and every other file must have the same. A column has the first kind that all its
-//! fields in all parts fit; levels have the order of their first appearance over all parts; whether strings are free text is decided
-//! by the head of the first file. So the columns are those of the same rows in a single file, read by a single process, unless the first file is too
-//! short to tell text from categories.
+//! *What is agreed.* Names come from the first file, and every other file must have the same. A column has the first
+//! kind that all its fields in all parts fit; levels have the order of their first appearance over all parts; whether
+//! strings are free text is decided by the head of the first file. So the columns are those of the same rows in a
+//! single file, read by a single process, unless the first file is too short to tell text from categories.
 
 use super::{
     ReadOptions,

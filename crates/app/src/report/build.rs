@@ -44,17 +44,6 @@ impl Report {
     pub fn of(job: &Job, plan: Plan, choice: Choice, pipeline: Pipeline, outcome: Outcome) -> Result<(Fitted, Report)> {
         let Outcome { tested, folds, clusters, insight, sizes, fingerprint, profile, mut notes } = outcome;
         let Choice { entry, estimator, reason, comparison, .. } = choice;
-        // What is not finite is no score.
-        let score = |name: &str, value: f64| (name.to_string(), Some(value).filter(|value| value.is_finite()));
-        let names = |scores: &Scores| scores.iter().map(|(name, value)| score(name, *value)).collect();
-        let mut scores: BTreeMap<String, BTreeMap<String, Option<f64>>> = BTreeMap::new();
-        if let Some(tested) = &tested {
-            scores.insert("test".into(), names(&tested.scores));
-        }
-        if let Some(folds) = &folds {
-            let means = folds.scores.iter().map(|(name, mean, _)| score(name, *mean)).collect();
-            scores.insert("cross-validation".into(), means);
-        }
         let defaults: BTreeMap<&str, Value> = (entry.params)().into_iter().map(|p| (p.name, p.default)).collect();
         let all = estimator.values();
         let changed = all.iter().filter(|(name, value)| defaults.get(name.as_str()) != Some(value));
@@ -68,7 +57,7 @@ impl Report {
             target: plan.target.clone(),
             seed: job.seed,
             rows: sizes.fitted,
-            scores,
+            scores: stored_scores(tested.as_ref(), folds.as_ref()),
             version: env!("CARGO_PKG_VERSION").into(),
             fingerprint,
             profile,
@@ -146,6 +135,25 @@ impl Report {
         };
         Ok((fitted, report))
     }
+}
+
+/// The scores that a model file keeps, by where they come from.
+fn stored_scores(
+    tested: Option<&Tested>,
+    folds: Option<&FoldScores>,
+) -> BTreeMap<String, BTreeMap<String, Option<f64>>> {
+    // What is not finite is no score.
+    let score = |name: &str, value: f64| (name.to_string(), Some(value).filter(|value| value.is_finite()));
+    let names = |scores: &Scores| scores.iter().map(|(name, value)| score(name, *value)).collect();
+    let mut scores = BTreeMap::new();
+    if let Some(tested) = tested {
+        scores.insert("test".into(), names(&tested.scores));
+    }
+    if let Some(folds) = folds {
+        let means = folds.scores.iter().map(|(name, mean, _)| score(name, *mean)).collect();
+        scores.insert("cross-validation".into(), means);
+    }
+    scores
 }
 
 /// What stands beside each test score.

@@ -27,7 +27,8 @@ pub struct GroupScores {
     pub scores: Vec<(&'static str, f64)>,
 }
 
-/// The scores of a model for each value of a column, the largest group first. The column has a value for each of `rows`.
+/// The scores of a model for each value of a column, the largest group first. The column has a value for each of
+/// `rows`.
 pub fn group_scores(fitted: &Fitted, rows: &Rows, column: (&str, &Column), ctx: &Ctx) -> Result<Vec<GroupScores>> {
     let (name, values) = column;
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -215,11 +216,14 @@ impl Card {
     fn limits(&mut self, fitted: &Fitted) {
         self.heading("Limits of use");
         self.text(
-            "The model knows rows like those it was fitted on. Outside the values above it extrapolates, a level that is not \
-             listed counts as unknown, and when the data change its scores no longer hold: 'ermine check' measures that.",
+            "The model knows rows like those it was fitted on. Outside the values above it extrapolates, a level that \
+             is not \
+             listed counts as unknown, and when the data change its scores no longer hold: 'ermine check' measures \
+             that.",
         );
         self.text(
-            "A weight or an importance tells what the prediction uses, not what causes the target. Scores are averages: \
+            "A weight or an importance tells what the prediction uses, not what causes the target. Scores are \
+             averages: \
              look at the groups that matter to you.",
         );
         if fitted.log.unfinished() {

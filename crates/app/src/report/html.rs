@@ -1,8 +1,9 @@
 //! A report to look at: one file with its data, its style and its charts inside, so that it works offline and for ever.
 //!
-//! The page is drawn in the browser from the same plain data that `--json` prints. Nothing in it is code that came from the data:
-//! names of columns and classes become text, never markup. Should that fail, the page's content security policy lets no script run but
-//! the two that are in it, known by their hashes, and loads nothing. Charts are Apache ECharts (assets/README.md).
+//! The page is drawn in the browser from the same plain data that `--json` prints. Nothing in it is code that came from
+//! the data: names of columns and classes become text, never markup. Should that fail, the page's content security
+//! policy lets no script run but the two that are in it, known by their hashes, and loads nothing. Charts are Apache
+//! ECharts (assets/README.md).
 
 use crate::Report;
 use serde_json::Value;
@@ -50,7 +51,8 @@ pub fn policy(scripts: &[&str]) -> String {
     let hashes: Vec<String> =
         scripts.iter().map(|script| format!("'sha256-{}'", base64(&Sha256::digest(script)))).collect();
     format!(
-        "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src {}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action \
+         'none'",
         hashes.join(" ")
     )
 }
@@ -96,9 +98,12 @@ pub fn page_of(data: &Value) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"generator\" content=\"ermine {version}\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<main id=\"report\">\n<noscript>This report draws itself with JavaScript.</noscript>\n</main>\n\
-         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>{CHARTS}</script>\n<script>{script}</script>\n</body>\n</html>\n"
+         <meta name=\"generator\" content=\"ermine {version}\">\n<link rel=\"icon\" \
+         href=\"data:,\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main id=\"report\">\n<noscript>This report draws itself with \
+         JavaScript.</noscript>\n</main>\n\
+         <script type=\"application/json\" \
+         id=\"data\">{data}</script>\n<script>{CHARTS}</script>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 }
 

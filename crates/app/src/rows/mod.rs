@@ -1,9 +1,10 @@
 //! Encoded rows, wherever they live: in memory, in a temporary file, shared out over workers.
 //!
-//! A [`RowSet`] is a set of rows of which each worker holds a stretch, in memory or on disk; a single process is one worker that
-//! holds them all. Targets and weights, one or two numbers a row, are known to everyone, because splits and scores are not sums.
-//! Every worker holds whole leaves of the set's merge tree ([`leaf_rows`]), so that what is learnt is the same to the last bit
-//! wherever the rows live. Rows move only where a set is cut anew: the training part, a fold.
+//! A [`RowSet`] is a set of rows of which each worker holds a stretch, in memory or on disk; a single process is one
+//! worker that holds them all. Targets and weights, one or two numbers a row, are known to everyone, because splits and
+//! scores are not sums. Every worker holds whole leaves of the set's merge tree ([`leaf_rows`]), so that what is learnt
+//! is the same to the last bit wherever the rows live. Rows move only where a set is cut anew: the training part, a
+//! fold.
 
 mod disk;
 mod encode;
@@ -175,7 +176,8 @@ impl Filling {
 }
 
 impl RowSet {
-    /// The rows of an opened table that have a target. Returns also the fingerprint of their numbers: CRC-32, in their order.
+    /// The rows of an opened table that have a target. Returns also the fingerprint of their numbers: CRC-32, in their
+    /// order.
     pub fn encode(opened: Opened, plan: &Plan, limits: &Limits, ctx: &Ctx) -> Result<(RowSet, u32)> {
         let exchange = ctx.exchange();
         let encoded = match opened.place {

@@ -10,8 +10,8 @@
 //! checksum              CRC-32 of everything before
 //! ```
 //!
-//! A file is read back and checked before it is written, and written all or nothing ([`super::writer`]).
-//! Reading checks lengths against the file before taking memory, then the checksum, then every part of the model; no code runs.
+//! A file is read back and checked before it is written, and written all or nothing ([`super::writer`]). Reading checks
+//! lengths against the file before taking memory, then the checksum, then every part of the model; no code runs.
 
 use super::{Body, Fitted, Header, writer::Output};
 use ermine::{Error, Result, core::error::Result as CoreResult};

@@ -273,7 +273,8 @@ impl Fitted {
         }
     }
 
-    /// Columns of a table with values outside the rows of the fit, and how many: there a prediction is an extrapolation.
+    /// Columns of a table with values outside the rows of the fit, and how many: there a prediction is an
+    /// extrapolation.
     pub fn outside(&self, table: &Table) -> Vec<(String, usize)> {
         let count = |(name, (low, high)): (&String, &(f64, f64))| {
             let (Column::Number(values) | Column::Date(values) | Column::DateTime(values)) = table.column(name).ok()?

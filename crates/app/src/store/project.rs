@@ -1,5 +1,5 @@
-//! The project folder of the lab: `tables` with what was dropped into it, `models` with model files and their reports, and the
-//! settings of the pages. Everything is on disk at once, so that nothing is lost when the program is killed.
+//! The project folder of the lab: `tables` with what was dropped into it, `models` with model files and their reports,
+//! and the settings of the pages. Everything is on disk at once, so that nothing is lost when the program is killed.
 //!
 //! Names come from a browser. A path is only ever made of a name that this folder itself lists, or of one that
 //! [`plain_name`] has made harmless; the one file outside is the table named on the command line.

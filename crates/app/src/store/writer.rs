@@ -1,12 +1,12 @@
 //! The one way a file is written: model, report and checkpoint.
 //!
-//! [`Output::open`] looks at the place before the work: it refuses what is not ours to overwrite, and what could not be written in
-//! the end. [`Output::write`] then writes all or nothing: under a temporary name beside the place, synced, renamed, and the folder
-//! synced. A link leads to the file it names, a pipe or a device is written to as it is. A new file has the mode that the umask
-//! allows; one that is replaced keeps its mode and its owner.
+//! [`Output::open`] looks at the place before the work: it refuses what is not ours to overwrite, and what could not be
+//! written in the end. [`Output::write`] then writes all or nothing: under a temporary name beside the place, synced,
+//! renamed, and the folder synced. A link leads to the file it names, a pipe or a device is written to as it is. A new
+//! file has the mode that the umask allows; one that is replaced keeps its mode and its owner.
 //!
-//! A temporary file is locked while it is written. What a killed process left behind is not locked, and the next run removes it; a
-//! program that hears of its end in time calls [`abandon`].
+//! A temporary file is locked while it is written. What a killed process left behind is not locked, and the next run
+//! removes it; a program that hears of its end in time calls [`abandon`].
 
 use ermine::{Error, Result};
 use std::{
@@ -228,7 +228,8 @@ fn live() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of this process and lets it make no more: for a program that is about to end by a signal.
+/// Removes the temporary files of this process and lets it make no more: for a program that is about to end by a
+/// signal.
 pub fn abandon() {
     let live = live();
     for path in live.iter() {

@@ -1,7 +1,9 @@
-//! How a file spells its values: decimal comma, currency and percent; the order of day, month and year; times and epochs.
+//! How a file spells its values: decimal comma, currency and percent; the order of day, month and year; times and
+//! epochs.
 //!
-//! A field may be read in several ways (`1,234`; `01/02/2024`). A column has the first form, in the order of [`FORMS`], that all its
-//! values agree with: a single `25/12/2024` says that the day comes first. That does not depend on which thread or worker saw it.
+//! A field may be read in several ways (`1,234`; `01/02/2024`). A column has the first form, in the order of [`FORMS`],
+//! that all its values agree with: a single `25/12/2024` says that the day comes first. That does not depend on which
+//! thread or worker saw it.
 
 use super::{
     Kind,
@@ -269,8 +271,8 @@ impl TryFrom<String> for Form {
     }
 }
 
-/// The forms that all values seen so far could have. A column gets the first one; that does not depend on the order in which values
-/// are looked at. A string is always possible.
+/// The forms that all values seen so far could have. A column gets the first one; that does not depend on the order in
+/// which values are looked at. A string is always possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FormSet(u64);
 

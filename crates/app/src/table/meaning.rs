@@ -44,8 +44,8 @@ impl Na {
         (field.len() <= 4 && self.is_usual(field)) || (!self.texts.is_empty() && self.is_marker(field))
     }
 
-    /// The same in a column of strings, where the word `none` is a level: no garage, no treatment. Programs that mean a missing value
-    /// write `None`.
+    /// The same in a column of strings, where the word `none` is a level: no garage, no treatment. Programs that mean a
+    /// missing value write `None`.
     #[inline]
     pub(crate) fn is_missing_string(&self, field: &[u8]) -> bool {
         self.is_missing(field) && (field != b"none" || self.is_marker(field))
@@ -116,8 +116,8 @@ pub(crate) fn number(field: &[u8]) -> Option<f64> {
 }
 
 /// `data[start..end]` as a number. The same as [`number`], and faster for decimals of up to 16 characters, which are
-/// nearly all there is: sixteen bytes that end where the field ends become sixteen digits without a loop, so that fields
-/// of different lengths do not mislead the processor's guess where the loop will stop.
+/// nearly all there is: sixteen bytes that end where the field ends become sixteen digits without a loop, so that
+/// fields of different lengths do not mislead the processor's guess where the loop will stop.
 #[inline]
 pub(crate) fn number_within(data: &[u8], start: usize, end: usize) -> Option<f64> {
     const ZEROS: u128 = u128::from_le_bytes([b'0'; 16]);

@@ -1,7 +1,8 @@
 //! Rows as they come over a wire, read against the schema of a model, and predictions in the same form.
 //!
 //! A cell means what it means in a file ([`crate::table`]): the same missing markers, dates and levels. Where a file
-//! ends at the first bad cell, rows of a request are read to the end, so that one answer names every cell that is wrong.
+//! ends at the first bad cell, rows of a request are read to the end, so that one answer names every cell that is
+//! wrong.
 
 mod answer;
 mod json;

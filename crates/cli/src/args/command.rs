@@ -455,7 +455,8 @@ fn comparison(command: Command) -> Command {
 fn data_flags(command: Command) -> Command {
     command.next_help_heading("Data").args([
             Arg::new("features").long("features").value_name("FORMULA").help(
-                "Features as a formula, such as \"log(income) + age:job + poly(x, 3) + text(message)\"; a dot stands for \
+                "Features as a formula, such as \"log(income) + age:job + poly(x, 3) + text(message)\"; a dot stands \
+                 for \
                  every other column [default: every column]",
             ),
             Arg::new("keep")
@@ -481,7 +482,8 @@ fn data_flags(command: Command) -> Command {
                 .value_name("CLASS=COST")
                 .action(ArgAction::Append)
                 .help(
-                    "What it costs to miss a class, such as yes=5, or 'balanced': the class of the least expected cost is \
+                    "What it costs to miss a class, such as yes=5, or 'balanced': the class of the least expected \
+                     cost is \
                      predicted, and probabilities stay as they are; may be repeated",
                 ),
             Arg::new("positive")

@@ -1,4 +1,5 @@
-//! nalgebra 0.35: rows from matrices of any size and storage, copied since nalgebra stores columns; a `DMatrix` from a [`Matrix`].
+//! nalgebra 0.35: rows from matrices of any size and storage, copied since nalgebra stores columns; a `DMatrix` from a
+//! [`Matrix`].
 //!
 //! ```
 //! use ermine_core::Data;

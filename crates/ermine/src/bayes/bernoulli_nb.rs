@@ -1,8 +1,8 @@
 //! Bernoulli naive Bayes: columns are yes or no, `p(x | c) = prod_j p_cj^{x_j} (1 - p_cj)^{1 - x_j}`, with
 //! `p_cj = (n_cj + alpha) / (n_c + 2 alpha)`, n_cj the rows of class c that have column j.
 //!
-//! One pass of class sums. Unlike the multinomial model it also counts what is absent:
-//! `ln p(x | c) = sum_j ln(1 - p_cj) + sum_j x_j (ln p_cj - ln(1 - p_cj))`, so that sparse rows cost their stored values alone.
+//! One pass of class sums. Unlike the multinomial model it also counts what is absent: `ln p(x | c) = sum_j ln(1 -
+//! p_cj) + sum_j x_j (ln p_cj - ln(1 - p_cj))`, so that sparse rows cost their stored values alone.
 
 use super::{
     class_count,

@@ -1,8 +1,9 @@
 //! Categorical naive Bayes: columns are codes 0, 1, 2, ...; `p(x | c) = prod_j p(x_j | c)` with
 //! `p(x_j = t | c) = (n_cjt + alpha) / (n_c + alpha levels_j)`.
 //!
-//! One pass of counts. The levels of a column are those up to its largest code (at least `min_categories`). A code that no row of
-//! the fit had says nothing about the class. Fractions are cut off, as scikit-learn does, and the log says so.
+//! One pass of counts. The levels of a column are those up to its largest code (at least `min_categories`). A code that
+//! no row of the fit had says nothing about the class. Fractions are cut off, as scikit-learn does, and the log says
+//! so.
 
 use super::{
     class_count,
@@ -102,7 +103,8 @@ impl CategoricalNB {
         let mut log = FitLog::exact(Default::default());
         if let Some(column) = counts.fraction {
             log.notes.push(format!(
-                "column {column} has numbers with fractions, which were cut off to get codes; GaussianNB takes such numbers as they are"
+                "column {column} has numbers with fractions, which were cut off to get codes; GaussianNB takes such \
+                 numbers as they are"
             ));
         }
         Ok(Fit::new(CategoricalModel { counts, class_log_prior, log_prob }, log))

@@ -197,7 +197,8 @@ impl Reduce for ClassGrams {
     }
 }
 
-/// `sum w (sum_j z_j^2)^2` of each class, z the standardised row: what Ledoit and Wolf's formula needs besides the covariance.
+/// `sum w (sum_j z_j^2)^2` of each class, z the standardised row: what Ledoit and Wolf's formula needs besides the
+/// covariance.
 pub(super) struct FourthMoments<'a> {
     pub mean: &'a [Vec<f64>],
     pub scale: &'a [Vec<f64>],

@@ -1,8 +1,8 @@
-//! Complement naive Bayes (Rennie, Shih, Teevan and Karger 2003): like the multinomial, but each class is judged by how badly a
-//! row fits the rows of all other classes, which is steadier when classes have very different sizes.
+//! Complement naive Bayes (Rennie, Shih, Teevan and Karger 2003): like the multinomial, but each class is judged by how
+//! badly a row fits the rows of all other classes, which is steadier when classes have very different sizes.
 //!
-//! `score_c = - sum_j x_j ln p_j(not c)`, p_j(not c) the smoothed share of column j among the other classes; with `norm`, the weights
-//! of each class are divided by their sum. One pass of class sums.
+//! `score_c = - sum_j x_j ln p_j(not c)`, p_j(not c) the smoothed share of column j among the other classes; with
+//! `norm`, the weights of each class are divided by their sum. One pass of class sums.
 
 use super::{
     class_count,

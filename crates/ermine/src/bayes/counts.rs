@@ -1,5 +1,5 @@
-//! What multinomial, Bernoulli and complement naive Bayes share: how much of each column fell to each class, and a model
-//! whose log-probabilities are linear in the row, `ln p(c) + ln p(x | c) = offset_c + weights_c . x`.
+//! What multinomial, Bernoulli and complement naive Bayes share: how much of each column fell to each class, and a
+//! model whose log-probabilities are linear in the row, `ln p(c) + ln p(x | c) = offset_c + weights_c . x`.
 
 use super::posterior;
 use crate::{
@@ -147,8 +147,8 @@ pub struct CountModel {
 }
 
 impl CountModel {
-    /// The columns that speak most for a class: each with what a unit of it adds to the score of that class above the mean of the others
-    /// (for two classes the log-odds), largest first.
+    /// The columns that speak most for a class: each with what a unit of it adds to the score of that class above the
+    /// mean of the others (for two classes the log-odds), largest first.
     pub fn most_telling(&self, class: usize, count: usize) -> Vec<(usize, f64)> {
         let k = self.offset.len();
         let speaks = |j: usize| {

@@ -1,8 +1,8 @@
 //! Gaussian naive Bayes: `p(x | c) = prod_j N(x_j; mean_cj, var_cj + epsilon)`.
 //!
-//! One pass of class means and variances, each kept about its own mean so that an offset of the data costs no digits; epsilon is
-//! `var_smoothing` times the largest variance of a column over all rows, which keeps a column that is constant within a class
-//! from deciding everything.
+//! One pass of class means and variances, each kept about its own mean so that an offset of the data costs no digits;
+//! epsilon is `var_smoothing` times the largest variance of a column over all rows, which keeps a column that is
+//! constant within a class from deciding everything.
 
 use super::{class_count, posterior, priors, same_classes};
 use crate::{

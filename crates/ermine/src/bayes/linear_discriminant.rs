@@ -1,12 +1,14 @@
-//! Linear discriminant analysis (Fisher 1936; Rao 1948): classes are normal with means of their own and one covariance S,
-//! `ln p(c | x) = ln p(c) + x' S^-1 m_c - m_c' S^-1 m_c / 2 + constant`: a linear model whose coefficients have a closed form.
+//! Linear discriminant analysis (Fisher 1936; Rao 1948): classes are normal with means of their own and one covariance
+//! S, `ln p(c | x) = ln p(c) + x' S^-1 m_c - m_c' S^-1 m_c / 2 + constant`: a linear model whose coefficients have a
+//! closed form.
 //!
-//! Method. One pass for class means and the pooled scatter. Columns are brought to unit variance within classes, the scatter is
-//! whitened by its eigenvectors (directions without variance, as of constant or repeated columns, are left out), and the class means
-//! are decomposed in that space: the same directions serve as the supervised projection (`transform`). With `shrinkage`, the
-//! covariance of each class is pulled towards a multiple of the identity, by a fixed share or by the one that Ledoit and Wolf (2004,
-//! on standardised columns; needs a second pass) or OAS (Chen et al. 2010) find, and the class covariances are averaged.
-//! Cost O(n p^2 + p^3). The covariance divides by n - classes without shrinkage, and by n with it.
+//! Method. One pass for class means and the pooled scatter. Columns are brought to unit variance within classes, the
+//! scatter is whitened by its eigenvectors (directions without variance, as of constant or repeated columns, are left
+//! out), and the class means are decomposed in that space: the same directions serve as the supervised projection
+//! (`transform`). With `shrinkage`, the covariance of each class is pulled towards a multiple of the identity, by a
+//! fixed share or by the one that Ledoit and Wolf (2004, on standardised columns; needs a second pass) or OAS (Chen et
+//! al. 2010) find, and the class covariances are averaged. Cost O(n p^2 + p^3). The covariance divides by n - classes
+//! without shrinkage, and by n with it.
 
 use super::{
     class_count,
@@ -382,8 +384,8 @@ impl Model for LinearDiscriminantModel {
     }
 }
 
-/// Precision-like whitening of one class for the quadratic form: `||(x - m) W||^2` and `ln det`, with directions of no variance
-/// held at a floor. Returns W (by column), the log determinant, and how many directions were at the floor.
+/// Precision-like whitening of one class for the quadratic form: `||(x - m) W||^2` and `ln det`, with directions of no
+/// variance held at a floor. Returns W (by column), the log determinant, and how many directions were at the floor.
 pub(super) fn whitening(covariance: &Matrix, scale: &[f64], floor: f64) -> Option<(Matrix, f64, usize)> {
     let p = covariance.rows;
     let scaled = Matrix::from_fn(p, p, |i, j| covariance[(i, j)] / (scale[i] * scale[j]));

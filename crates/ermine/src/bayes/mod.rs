@@ -73,7 +73,8 @@ pub(crate) fn priors(model: &str, name: &str, given: Option<&Vec<f64>>, weights:
     Ok(given.clone())
 }
 
-/// From `ln p(class) + ln p(x | class)` of `k` classes for each row to the output: the likeliest class or all probabilities.
+/// From `ln p(class) + ln p(x | class)` of `k` classes for each row to the output: the likeliest class or all
+/// probabilities.
 pub(crate) fn posterior(joint: &mut [f64], k: usize, output: Output, out: &mut [f64]) {
     if output == Output::Class {
         for (row, out) in joint.chunks_exact(k).zip(out) {

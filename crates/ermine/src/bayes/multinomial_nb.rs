@@ -1,8 +1,8 @@
-//! Multinomial naive Bayes: rows are counts (of words), `p(x | c) ~ prod_j p_cj^{x_j}`, with
-//! `p_cj = (n_cj + alpha) / (n_c + alpha p)`, n_cj the count of column j in class c (Laplace's rule for alpha = 1, Lidstone's below).
+//! Multinomial naive Bayes: rows are counts (of words), `p(x | c) ~ prod_j p_cj^{x_j}`, with `p_cj = (n_cj + alpha) /
+//! (n_c + alpha p)`, n_cj the count of column j in class c (Laplace's rule for alpha = 1, Lidstone's below).
 //!
-//! One pass of class sums. `feature_log_prob_` is the weight of each word in each class. A column that a class has never seen
-//! and that is not smoothed is refused by name instead of turning into minus infinity.
+//! One pass of class sums. `feature_log_prob_` is the weight of each word in each class. A column that a class has
+//! never seen and that is not smoothed is refused by name instead of turning into minus infinity.
 
 use super::{
     class_count,

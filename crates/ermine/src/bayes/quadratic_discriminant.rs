@@ -1,9 +1,10 @@
 //! Quadratic discriminant analysis: classes are normal with means and covariances of their own,
 //! `ln p(c | x) = ln p(c) - ln det S_c / 2 - (x - m_c)' S_c^-1 (x - m_c) / 2 + constant`.
 //!
-//! One pass for the scatter of each class, then a factorisation of each. `reg_param` r gives `(1 - r) S + r I`; shrinkage pulls towards a
-//! multiple of the identity. A direction in which a class does not vary would decide everything: its variance is held at `tol`^2
-//! of the variance within classes, and the log says so. Cost O(n p^2 + k p^3); prediction is one matrix product for each class.
+//! One pass for the scatter of each class, then a factorisation of each. `reg_param` r gives `(1 - r) S + r I`;
+//! shrinkage pulls towards a multiple of the identity. A direction in which a class does not vary would decide
+//! everything: its variance is held at `tol`^2 of the variance within classes, and the log says so. Cost O(n p^2 + k
+//! p^3); prediction is one matrix product for each class.
 
 use super::{
     class_count,
@@ -87,7 +88,8 @@ impl Estimator for QuadraticDiscriminantAnalysis {
             let (whiten, log_determinant, flat) = whitening(&covariance, &scale, floor).ok_or_else(failed)?;
             if flat > 0 {
                 log.notes.push(format!(
-                    "class {c} varies in {} of {cols} directions; the others were given a small variance (reg_param gives more)",
+                    "class {c} varies in {} of {cols} directions; the others were given a small variance (reg_param \
+                     gives more)",
                     cols - flat
                 ));
             }

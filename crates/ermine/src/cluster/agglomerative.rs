@@ -1,9 +1,9 @@
-//! Agglomerative clustering: every row begins as a cluster, and the two nearest clusters merge until `n_clusters` are left, or until
-//! none are nearer than `distance_threshold`. Distance between clusters: the rise of the sum of squares (ward), the farthest pair
-//! (complete), the mean over pairs (average), the nearest pair (single).
+//! Agglomerative clustering: every row begins as a cluster, and the two nearest clusters merge until `n_clusters` are
+//! left, or until none are nearer than `distance_threshold`. Distance between clusters: the rise of the sum of squares
+//! (ward), the farthest pair (complete), the mean over pairs (average), the nearest pair (single).
 //!
-//! Nearest-neighbour chains with the update of Lance and Williams (Murtagh 1983; Muellner 2011): O(n^2) time, n^2 / 2 distances in
-//! memory. A new row belongs to the cluster whose mean is nearest.
+//! Nearest-neighbour chains with the update of Lance and Williams (Murtagh 1983; Muellner 2011): O(n^2) time, n^2 / 2
+//! distances in memory. A new row belongs to the cluster whose mean is nearest.
 
 use super::k_means::assign_nearest;
 use crate::{

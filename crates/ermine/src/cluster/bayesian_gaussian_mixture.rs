@@ -1,14 +1,16 @@
-//! A mixture of normal densities with priors on all of its parameters, by variational inference: components that the rows do not need
-//! end with almost no share.
+//! A mixture of normal densities with priors on all of its parameters, by variational inference: components that the
+//! rows do not need end with almost no share.
 //!
-//! `max_q  E_q[ln p(x, z, theta)] - E_q[ln q(z, theta)]`, a lower bound of the log evidence, over `q(z) q(weights) prod_k q(m_k, L_k)`: weights
-//! Dirichlet, or sticks broken off one after another (a Dirichlet process, truncated); means normal and precisions Wishart, with prior
-//! mean m_0, strength beta_0, degrees of freedom nu_0 and inverse scale V_0 (Attias 2000; Blei and Jordan 2006; Bishop 2006, 10.2).
+//! `max_q  E_q[ln p(x, z, theta)] - E_q[ln q(z, theta)]`, a lower bound of the log evidence, over `q(z) q(weights)
+//! prod_k q(m_k, L_k)`: weights Dirichlet, or sticks broken off one after another (a Dirichlet process, truncated);
+//! means normal and precisions Wishart, with prior mean m_0, strength beta_0, degrees of freedom nu_0 and inverse scale
+//! V_0 (Attias 2000; Blei and Jordan 2006; Bishop 2006, 10.2).
 //!
-//! The loop of engine/em.rs with the sums of GaussianMixture; the M step adds the priors. Diagonal, spherical and tied covariances are the
-//! same with the Wishart restricted to scales of that form, so that the bound never falls for them either (but for `reg_covar`, which
-//! stands outside it). `lower_bound_` is the bound in full, with its constants. The priors are of the size of the data unless given: arrays
-//! `mean_prior` and `covariance_prior`. The array `means_init` gives the means whose nearest rows make up the first components. Dense rows only.
+//! The loop of engine/em.rs with the sums of GaussianMixture; the M step adds the priors. Diagonal, spherical and tied
+//! covariances are the same with the Wishart restricted to scales of that form, so that the bound never falls for them
+//! either (but for `reg_covar`, which stands outside it). `lower_bound_` is the bound in full, with its constants. The
+//! priors are of the size of the data unless given: arrays `mean_prior` and `covariance_prior`. The array `means_init`
+//! gives the means whose nearest rows make up the first components. Dense rows only.
 
 use super::gaussian_mixture::cost;
 use super::gaussian_mixture::{

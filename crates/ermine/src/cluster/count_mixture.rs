@@ -1,10 +1,11 @@
-//! A mixture of independent yes-or-no columns, or of counts: `max sum_i w_i ln sum_k pi_k p(x_i | theta_k)`, with
-//! `p(x | theta) = prod_j theta_j^{x_j} (1 - theta_j)^{1 - x_j}` (Bernoulli: latent class analysis) or `prod_j theta_j^{x_j}` (multinomial,
-//! up to a constant that does not depend on theta: groups of texts).
+//! A mixture of independent yes-or-no columns, or of counts: `max sum_i w_i ln sum_k pi_k p(x_i | theta_k)`, with `p(x
+//! | theta) = prod_j theta_j^{x_j} (1 - theta_j)^{1 - x_j}` (Bernoulli: latent class analysis) or `prod_j
+//! theta_j^{x_j}` (multinomial, up to a constant that does not depend on theta: groups of texts).
 //!
-//! EM (engine/em.rs), both steps one sum: log-probabilities are linear in the row, so that the E step is a product with k columns and
-//! the M step adds rows times responsibilities; sparse rows cost their stored values. `alpha` is a count added to each column of
-//! each component (a Beta or Dirichlet prior), whose log density is part of the objective, so that it still never falls.
+//! EM (engine/em.rs), both steps one sum: log-probabilities are linear in the row, so that the E step is a product with
+//! k columns and the M step adds rows times responsibilities; sparse rows cost their stored values. `alpha` is a count
+//! added to each column of each component (a Beta or Dirichlet prior), whose log density is part of the objective, so
+//! that it still never falls.
 
 use super::k_means::{Init, KMeans};
 use crate::{

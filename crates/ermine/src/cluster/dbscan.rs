@@ -1,9 +1,9 @@
-//! DBSCAN (Ester, Kriegel, Sander and Xu 1996): clusters are what core rows reach. A row is core when the rows within `eps` of it, itself
-//! included, weigh at least `min_samples`; core rows within `eps` of each other share a cluster; any other row within `eps` of a core row
-//! joins (the lowest-numbered) cluster of such rows; the rest is noise, -1.
+//! DBSCAN (Ester, Kriegel, Sander and Xu 1996): clusters are what core rows reach. A row is core when the rows within
+//! `eps` of it, itself included, weigh at least `min_samples`; core rows within `eps` of each other share a cluster;
+//! any other row within `eps` of a core row joins (the lowest-numbered) cluster of such rows; the rest is noise, -1.
 //!
-//! Neighbours by a k-d tree where columns are few, plainly where they are many; all rows in memory. The model keeps the core rows,
-//! and a new row is judged by the same rule, so that predicting the fitted rows gives their labels.
+//! Neighbours by a k-d tree where columns are few, plainly where they are many; all rows in memory. The model keeps the
+//! core rows, and a new row is judged by the same rule, so that predicting the fitted rows gives their labels.
 
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Model, Output, OwnedX, Passes, Result, Shape, Source, Task, X,

@@ -1,11 +1,12 @@
 //! A mixture of normal densities by maximum likelihood, `max sum_i w_i ln sum_k pi_k N(x_i; m_k, S_k)`.
 //!
-//! EM (engine/em.rs). The E step and the sums of the M step are one fused pass: rows about each mean are multiplied by the inverse Cholesky
-//! factor of the covariance for the distances, responsibilities follow by log-sum-exp, and weighted products about the old mean give the
-//! new mean and covariance without losing digits. `reg_covar` is added to variances; a component that is left with that alone has
-//! collapsed, and the log says so. Cost O(n k p^2) a pass for full covariances, O(n k p) for diagonal and spherical ones; tied covariances
-//! take the scatter of all rows once. Starts from k-means, k-means++, rows, random responsibilities or given arrays (`weights_init`,
-//! `means_init`, `precisions_init`). Dense rows only. Not a global optimum: `n_init` starts are tried and the best is kept.
+//! EM (engine/em.rs). The E step and the sums of the M step are one fused pass: rows about each mean are multiplied by
+//! the inverse Cholesky factor of the covariance for the distances, responsibilities follow by log-sum-exp, and
+//! weighted products about the old mean give the new mean and covariance without losing digits. `reg_covar` is added to
+//! variances; a component that is left with that alone has collapsed, and the log says so. Cost O(n k p^2) a pass for
+//! full covariances, O(n k p) for diagonal and spherical ones; tied covariances take the scatter of all rows once.
+//! Starts from k-means, k-means++, rows, random responsibilities or given arrays (`weights_init`, `means_init`,
+//! `precisions_init`). Dense rows only. Not a global optimum: `n_init` starts are tried and the best is kept.
 
 use super::{
     k_means::{Init, KMeans, Starts, assign_nearest},
@@ -514,8 +515,8 @@ impl<'a> Problem<'a> {
         Ok(Problem { params, mean: gram.mean, scatter: gram.scatter })
     }
 
-    /// Sums under responsibilities that do not need parameters, and the means about which they were taken. They are the nearest of
-    /// `nearest`, or else as `init_params` says.
+    /// Sums under responsibilities that do not need parameters, and the means about which they were taken. They are the
+    /// nearest of `nearest`, or else as `init_params` says.
     pub fn first(&self, data: &dyn Source, ctx: &Ctx, start: u64, nearest: Option<&Matrix>) -> Result<(Matrix, Sums)> {
         let (k, p, kind) = (self.params.n_components, data.shape().cols, self.params.covariance_type);
         let child = ctx.child("mixture start", start);

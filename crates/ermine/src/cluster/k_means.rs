@@ -1,14 +1,16 @@
 //! k-means: `min_c sum_i w_i min_k ||x_i - c_k||^2`.
 //!
-//! Lloyd's algorithm (1982): every row to its nearest centre, every centre to the mean of its rows, until nothing moves. Both
-//! steps are one sum. The start is greedy k-means++ (Arthur and Vassilvitskii 2007): a few candidates drawn with probability
-//! proportional to the squared distance, the best kept. An empty cluster takes over the row farthest from its centre.
+//! Lloyd's algorithm (1982): every row to its nearest centre, every centre to the mean of its rows, until nothing
+//! moves. Both steps are one sum. The start is greedy k-means++ (Arthur and Vassilvitskii 2007): a few candidates drawn
+//! with probability proportional to the squared distance, the best kept. An empty cluster takes over the row farthest
+//! from its centre.
 //!
-//! Cost O(n k d) a pass at most: ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2 with rows and centres taken about the mean of the data, so that an
-//! offset costs no digits, sixteen rows side by side with the two nearest centres kept in registers. A row whose centre is surely still
-//! the nearest is not compared again (Hamerly 2010): each row keeps a lower bound of its distance to every other centre, which
-//! shrinks by the largest move of a centre. Labels and inertia are those of the plain method. Sparse rows go by products with all centres.
-//! Not a global optimum: several starts are tried and the best is kept.
+//! Cost O(n k d) a pass at most: ||x - c||^2 = ||x||^2 - 2 x.c + ||c||^2 with rows and centres taken about the mean of
+//! the data, so that an offset costs no digits, sixteen rows side by side with the two nearest centres kept in
+//! registers. A row whose centre is surely still the nearest is not compared again (Hamerly 2010): each row keeps a
+//! lower bound of its distance to every other centre, which shrinks by the largest move of a centre. Labels and inertia
+//! are those of the plain method. Sparse rows go by products with all centres. Not a global optimum: several starts are
+//! tried and the best is kept.
 
 use super::watched;
 use crate::{
@@ -657,8 +659,8 @@ impl Sweep for Farthest<'_> {
     }
 }
 
-/// Lowers the distance of every row to the nearest centre by one more centre, and gives the mass w d^2 of each leaf, for drawing a
-/// row in proportion to it. Before the first centre, w alone.
+/// Lowers the distance of every row to the nearest centre by one more centre, and gives the mass w d^2 of each leaf,
+/// for drawing a row in proportion to it. Before the first centre, w alone.
 struct Lower<'a> {
     centre: Option<&'a [f64]>,
     leaf: usize,

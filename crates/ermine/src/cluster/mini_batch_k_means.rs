@@ -1,9 +1,10 @@
 //! Mini-batch k-means (Sculley 2010): `min_c sum_i w_i min_k ||x_i - c_k||^2` by small random batches.
 //!
-//! Each step draws `batch_size` rows, gives each to its nearest centre, and moves every centre to the mean of all rows it was ever given.
-//! It stops when the smoothed inertia of the batches has not improved for `max_no_improvement` steps, or when the centres hardly move. The
-//! last pass labels all rows. Much cheaper than k-means when rows are many, a little worse in inertia. Rows are drawn by number from
-//! the seed, so that the model does not depend on where they are kept. A cluster that never gets a row keeps its starting row.
+//! Each step draws `batch_size` rows, gives each to its nearest centre, and moves every centre to the mean of all rows
+//! it was ever given. It stops when the smoothed inertia of the batches has not improved for `max_no_improvement`
+//! steps, or when the centres hardly move. The last pass labels all rows. Much cheaper than k-means when rows are many,
+//! a little worse in inertia. Rows are drawn by number from the seed, so that the model does not depend on where they
+//! are kept. A cluster that never gets a row keeps its starting row.
 
 use super::k_means::{Init, KMeans, KMeansModel, Starts, assign_nearest, label_all, rows_by_number};
 use crate::{

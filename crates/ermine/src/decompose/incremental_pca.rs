@@ -1,8 +1,10 @@
-//! Principal components of rows that come in parts: `min_V sum_i w_i ||x_i - m - V V' (x_i - m)||^2` over all rows seen so far.
+//! Principal components of rows that come in parts: `min_V sum_i w_i ||x_i - m - V V' (x_i - m)||^2` over all rows seen
+//! so far.
 //!
-//! The scatter matrix is a sum, so that the model keeps it (p x p numbers) and a later part adds to it (Chan, Golub and LeVeque 1983). The
-//! components after any number of parts are those of all rows together, not an approximation, and do not depend on how the rows
-//! were cut. Cost O(n p^2 + p^3) for each part. For more columns than their square fits into memory, PCA itself reads rows from disk.
+//! The scatter matrix is a sum, so that the model keeps it (p x p numbers) and a later part adds to it (Chan, Golub and
+//! LeVeque 1983). The components after any number of parts are those of all rows together, not an approximation, and do
+//! not depend on how the rows were cut. Cost O(n p^2 + p^3) for each part. For more columns than their square fits into
+//! memory, PCA itself reads rows from disk.
 
 use super::pca::{PCAModel, check_weight};
 use crate::{

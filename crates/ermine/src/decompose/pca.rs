@@ -1,10 +1,12 @@
-//! Principal components (Pearson 1901; Hotelling 1933): orthonormal directions v_1 .. v_k of most variance of the rows about their mean,
-//! which are also those of least reconstruction error, `min_V sum_i w_i ||x_i - m - V V' (x_i - m)||^2`.
+//! Principal components (Pearson 1901; Hotelling 1933): orthonormal directions v_1 .. v_k of most variance of the rows
+//! about their mean, which are also those of least reconstruction error, `min_V sum_i w_i ||x_i - m - V V' (x_i -
+//! m)||^2`.
 //!
-//! The decomposition is chosen by the shape (engine/spectrum.rs): eigenvectors of the covariance, an SVD, or subspace iteration for
-//! few components of many columns; all are sums. The number of components is given, or a share of the variance to explain, or found by
-//! Minka's evidence (2000, "mle"). The model is also a density, that of probabilistic PCA (Tipping and Bishop 1999): the variance of
-//! the directions left out is spread evenly over them. The objective in the log is the mean squared reconstruction error.
+//! The decomposition is chosen by the shape (engine/spectrum.rs): eigenvectors of the covariance, an SVD, or subspace
+//! iteration for few components of many columns; all are sums. The number of components is given, or a share of the
+//! variance to explain, or found by Minka's evidence (2000, "mle"). The model is also a density, that of probabilistic
+//! PCA (Tipping and Bishop 1999): the variance of the directions left out is spread evenly over them. The objective in
+//! the log is the mean squared reconstruction error.
 
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,

@@ -1,7 +1,8 @@
-//! Truncated singular value decomposition (latent semantic analysis on word counts): `min_V sum_i ||x_i - V V' x_i||^2`, V'V = I.
+//! Truncated singular value decomposition (latent semantic analysis on word counts): `min_V sum_i ||x_i - V V'
+//! x_i||^2`, V'V = I.
 //!
-//! PCA without centring, so that sparse rows stay sparse. The decomposition is chosen by the shape (engine/spectrum.rs): sums on any
-//! source, subspace iteration until it settles for few components of many columns.
+//! PCA without centring, so that sparse rows stay sparse. The decomposition is chosen by the shape
+//! (engine/spectrum.rs): sums on any source, subspace iteration until it settles for few components of many columns.
 
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task, X,

@@ -1,8 +1,8 @@
 //! `A = L L'` for large symmetric positive definite matrices, on all threads.
 //!
-//! By columns of blocks: factor the diagonal block, divide the panel below by it, subtract the panel's outer product from the rest. The
-//! last step has all the work and runs in parallel over blocks of rows, each a sequence of plain products: the result is the same
-//! for any number of threads. n^3 / 3 operations.
+//! By columns of blocks: factor the diagonal block, divide the panel below by it, subtract the panel's outer product
+//! from the rest. The last step has all the work and runs in parallel over blocks of rows, each a sequence of plain
+//! products: the result is the same for any number of threads. n^3 / 3 operations.
 
 use crate::{
     Ctx, Matrix, Result,

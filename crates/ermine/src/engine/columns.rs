@@ -1,11 +1,12 @@
 //! Columns for exact splits: every value replaced by its rank among the distinct values of its column.
 //!
-//! Sorting happens once, here. A tree then works with small integers: it counts into bins where a node's ranks lie close together
-//! and sorts integers where they do not, and never looks at a floating point number again until it needs a threshold.
-//! One set of columns serves every tree of a forest and every round of a boosting.
+//! Sorting happens once, here. A tree then works with small integers: it counts into bins where a node's ranks lie
+//! close together and sorts integers where they do not, and never looks at a floating point number again until it needs
+//! a threshold. One set of columns serves every tree of a forest and every round of a boosting.
 //!
-//! Several workers have some rows each, and a rank takes all rows of a column. So columns are dealt: each of N workers has an equal share of
-//! them, with all rows, 4 n p / N bytes of ranks. The values travel there once, 8 n p (N - 1) / N^2 bytes to each worker.
+//! Several workers have some rows each, and a rank takes all rows of a column. So columns are dealt: each of N workers
+//! has an equal share of them, with all rows, 4 n p / N bytes of ranks. The values travel there once, 8 n p (N - 1) /
+//! N^2 bytes to each worker.
 
 use crate::{
     Ctx, Error, Feature, Result, X,
@@ -18,7 +19,8 @@ use std::ops::Range;
 /// The code of a missing value.
 pub const MISSING: u32 = u32::MAX;
 
-/// From this many levels on, one of fewer rows than [`RARE`] says too little about itself: such levels count as missing, all together.
+/// From this many levels on, one of fewer rows than [`RARE`] says too little about itself: such levels count as
+/// missing, all together.
 const MANY_LEVELS: usize = 10;
 const RARE: u64 = 3;
 
@@ -37,7 +39,8 @@ const FOR_EACH: usize = if cfg!(test) { 1 << 18 } else { 1 << 30 };
 
 pub struct Columns {
     pub columns: Vec<Column>,
-    /// Those that this worker has, where they were dealt: the others have no codes here. None where nobody else is needed.
+    /// Those that this worker has, where they were dealt: the others have no codes here. None where nobody else is
+    /// needed.
     pub dealt: Option<Range<usize>>,
     /// Numbers of the rows among all, where these are only some of them.
     pub numbers: Vec<u32>,
@@ -75,7 +78,8 @@ impl Column {
         self.ranks.last().map_or(self.values.len(), |last| *last as usize + 1)
     }
 
-    /// A threshold between the values ranked `low` and `high`: nearer to neither, unless they are neighbours in floating point.
+    /// A threshold between the values ranked `low` and `high`: nearer to neither, unless they are neighbours in
+    /// floating point.
     pub fn between(&self, low: u32, high: u32) -> f64 {
         let (a, b) = (self.values[self.place(low)], self.values[self.place(high)]);
         let middle = a / 2.0 + b / 2.0;
@@ -100,7 +104,8 @@ impl Columns {
         Ok(Columns { columns, dealt: None, numbers: vec![] })
     }
 
-    /// The columns of a problem of `rows` rows, of which the batch are those of this worker: dealt where there are others.
+    /// The columns of a problem of `rows` rows, of which the batch are those of this worker: dealt where there are
+    /// others.
     pub fn shared(ctx: &Ctx, batch: &Batch, rows: usize, features: &[Feature]) -> Result<Columns> {
         let (exchange, x) = (ctx.exchange(), &batch.x);
         if exchange.size() == 1 {

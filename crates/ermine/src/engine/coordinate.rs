@@ -4,18 +4,18 @@
 //!     min_w  w'G w / 2 - c'w + yy / 2  +  l1 ||w||_1 + l2/2 ||w||^2,     G = X'X / n,  c = X'y / n,  yy = y'y / n
 //! ```
 //!
-//! Method. Only a working set of columns is solved for at a time, on its own small G, where a coordinate costs a row of that
-//! matrix whatever the number of rows; Anderson's extrapolation cuts the number of sweeps (Bertrand and Massias 2021). Columns that are
-//! nearly dependent would take sweeps without end, so sweeps alternate with Newton steps on the support, each with an exact search
-//! along the kinks that it crosses (as in the feature-sign search of Lee, Battle, Raina and Ng 2007). Between
-//! working sets one pass gives the correlation of every column with the residual, and with it the duality gap and a ball
-//! that holds the dual solution: columns that the ball proves to be zero are dropped (gap-safe screening: Ndiaye, Fercoq,
-//! Gramfort and Salmon 2017), and the working set grows by those nearest to entering (Massias, Gramfort and Salmon 2018).
-//! The fit ends when the gap says so, and the gap is its certificate.
+//! Method. Only a working set of columns is solved for at a time, on its own small G, where a coordinate costs a row of
+//! that matrix whatever the number of rows; Anderson's extrapolation cuts the number of sweeps (Bertrand and Massias
+//! 2021). Columns that are nearly dependent would take sweeps without end, so sweeps alternate with Newton steps on the
+//! support, each with an exact search along the kinks that it crosses (as in the feature-sign search of Lee, Battle,
+//! Raina and Ng 2007). Between working sets one pass gives the correlation of every column with the residual, and with
+//! it the duality gap and a ball that holds the dual solution: columns that the ball proves to be zero are dropped
+//! (gap-safe screening: Ndiaye, Fercoq, Gramfort and Salmon 2017), and the working set grows by those nearest to
+//! entering (Massias, Gramfort and Salmon 2018). The fit ends when the gap says so, and the gap is its certificate.
 //!
-//! G comes from one pass over the rows when there are few columns or many strengths; otherwise column by column as needed.
-//! Both are sums, so that a lasso runs on any source and any number of workers. Cost of a pass O(n p), of a working set of
-//! k columns O(n k^2).
+//! G comes from one pass over the rows when there are few columns or many strengths; otherwise column by column as
+//! needed. Both are sums, so that a lasso runs on any source and any number of workers. Cost of a pass O(n p), of a
+//! working set of k columns O(n k^2).
 
 use crate::{
     Bound, Ctx, Halt, Matrix, Result, Source,
@@ -46,7 +46,8 @@ const ANDERSON: usize = 5;
 const CRAWL: usize = 6;
 
 impl Quadratic<'_> {
-    /// Sweeps and leaps until neither lowers the objective by more than `enough`, at most `sweeps` times; returns the sweeps made.
+    /// Sweeps and leaps until neither lowers the objective by more than `enough`, at most `sweeps` times; returns the
+    /// sweeps made.
     pub fn descend(&self, w: &mut [f64], enough: f64, sweeps: usize) -> usize {
         let mut slope = self.slope(w);
         let mut history: Vec<Vec<f64>> = vec![w.to_vec()];
@@ -67,8 +68,8 @@ impl Quadratic<'_> {
                 }
                 crawled += 1;
             }
-            // Signs that have settled are most likely those of the solution, and then it is that of a linear system; where
-            // they do not settle for long, it is the dependence of columns that keeps them from it.
+            // Signs that have settled are most likely those of the solution, and then it is that of a linear system;
+            // where they do not settle for long, it is the dependence of columns that keeps them from it.
             let now = self.signs(w);
             let settled = now == signs;
             if fall <= enough || settled || crawled >= CRAWL {
@@ -91,8 +92,8 @@ impl Quadratic<'_> {
         w.iter().map(|w| (*w > 0.0) as i8 - (*w < 0.0) as i8).collect()
     }
 
-    /// Newton steps on the support, `(G + l2 I) d = c - G w - l2 w - l1 sign`, each to the least point along its direction, until one
-    /// crosses no kink; returns by how much the objective fell.
+    /// Newton steps on the support, `(G + l2 I) d = c - G w - l2 w - l1 sign`, each to the least point along its
+    /// direction, until one crosses no kink; returns by how much the objective fell.
     fn leap(&self, w: &mut [f64], slope: &mut Vec<f64>) -> f64 {
         let start = self.value(w, slope);
         // A step costs the cube of the support, so that large ones take turns with sweeps.
@@ -649,6 +650,17 @@ pub fn strongest(columns: &dyn Columns, positive: bool) -> f64 {
 /// Below this many columns a working set is all of them.
 const SMALL: usize = 64;
 
+/// The `size` columns that are nearest to entering, in rising order; of equals the first.
+fn nearest(mut distances: Vec<(f64, usize)>, size: usize) -> Vec<usize> {
+    if size < distances.len() {
+        distances.select_nth_unstable_by(size, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        distances.truncate(size);
+    }
+    let mut columns: Vec<usize> = distances.into_iter().map(|(_, j)| j).collect();
+    columns.sort_unstable();
+    columns
+}
+
 /// From `w` to where the duality gap is within `tol` of the objective.
 pub fn solve(
     columns: &mut dyn Columns,
@@ -703,7 +715,8 @@ pub fn solve(
         if bound.holds() || passes >= max_iter {
             return Ok(Solved { bound, passes, halt: Halt::MaxIter, path });
         }
-        // A gap that no longer shrinks is the floor of rounding, unless the inner solves were too loose or the set too small.
+        // A gap that no longer shrinks is the floor of rounding, unless the inner solves were too loose or the set too
+        // small.
         if bound.gap >= 0.5 * best_gap {
             tighten = f64::max(tighten * 1e-2, 1e-12);
         }
@@ -737,12 +750,7 @@ pub fn solve(
         } else {
             near.len().min((support + support / 2 + SMALL).max(set_size))
         };
-        if set_size < near.len() {
-            near.select_nth_unstable_by(set_size, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            near.truncate(set_size);
-        }
-        let mut set: Vec<usize> = near.into_iter().map(|(_, j)| j).collect();
-        set.sort_unstable();
+        let set = nearest(near, set_size);
         let gram = columns.block(&set)?;
         let inner: Vec<f64> = set.iter().map(|&j| linear[j]).collect();
         let problem = Quadratic { gram: &gram, linear: &inner, l1: &vec![l1; set.len()], l2, positive };

@@ -1,5 +1,5 @@
-//! Numbers of about 32 digits as unevaluated sums of two doubles (Dekker 1971; Hida, Li and Bailey 2001), and what least squares
-//! needs of them: a Gram matrix as a sum over rows and the solution of its system.
+//! Numbers of about 32 digits as unevaluated sums of two doubles (Dekker 1971; Hida, Li and Bailey 2001), and what
+//! least squares needs of them: a Gram matrix as a sum over rows and the solution of its system.
 
 use crate::{
     Result,
@@ -80,7 +80,8 @@ impl Dd {
     }
 }
 
-/// Lower triangle, row by row, of the sum of w z z' over the rows z = (1, x - centre, y - centre), each difference exact.
+/// Lower triangle, row by row, of the sum of w z z' over the rows z = (1, x - centre, y - centre), each difference
+/// exact.
 pub struct ExactProducts<'a> {
     pub cols: usize,
     pub targets: usize,
@@ -137,8 +138,8 @@ fn each_row(batch: &Batch, cols: usize, targets: usize, centre: &[f64], mut f: i
     }
 }
 
-/// For each target the sum of w z r over the rows, r = y - v.z its residual: what is left of the normal equations at `v`. Their
-/// own matrix squares the condition; these residuals do not.
+/// For each target the sum of w z r over the rows, r = y - v.z its residual: what is left of the normal equations at
+/// `v`. Their own matrix squares the condition; these residuals do not.
 pub struct ExactResiduals<'a> {
     pub cols: usize,
     pub targets: usize,

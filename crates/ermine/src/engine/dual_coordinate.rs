@@ -1,10 +1,10 @@
 //! Linear machines one coordinate at a time, for rows dense or sparse with an appended constant column.
 //!
-//! * [`classify`]: `min_w 1/2 ||w||^2 + sum_i c_i loss(y_i w.x_i)`, hinge or squared hinge, in the dual with random order and
-//!   shrinking (Hsieh et al. 2008, the method of LIBLINEAR).
+//! * [`classify`]: `min_w 1/2 ||w||^2 + sum_i c_i loss(y_i w.x_i)`, hinge or squared hinge, in the dual with random
+//!   order and shrinking (Hsieh et al. 2008, the method of LIBLINEAR).
 //! * [`regress`]: the same with the (squared) epsilon-insensitive loss (Ho and Lin 2012).
-//! * [`sparse_weights`]: `min_w ||w||_1 + sum_i c_i max(0, 1 - y_i w.x_i)^2`, in the primal, one column at a time by a Newton step and
-//!   a line search (Fan et al. 2008, Yuan et al. 2010).
+//! * [`sparse_weights`]: `min_w ||w||_1 + sum_i c_i max(0, 1 - y_i w.x_i)^2`, in the primal, one column at a time by a
+//!   Newton step and a line search (Fan et al. 2008, Yuan et al. 2010).
 //!
 //! Each step touches one row (or column): O(stored values) a pass. The constant column makes the intercept part of the
 //! penalty.

@@ -1,9 +1,10 @@
-//! Expectation maximisation (Dempster, Laird and Rubin 1977) as a small loop: a sum for the E step, a closed form for the M step.
+//! Expectation maximisation (Dempster, Laird and Rubin 1977) as a small loop: a sum for the E step, a closed form for
+//! the M step.
 //!
-//! A latent-variable model gives [`Em`]: `expect` is a [`Reduce`] whose statistic holds what the M step needs together with the
-//! log-likelihood (or its lower bound) at the present parameters, and `maximise` turns the statistic into new parameters. Each pass
-//! computes both at once, so that n passes cost n + 1 sums and the objective of each pass is known. It never falls but for rounding;
-//! the log keeps the path and by how much it ever did.
+//! A latent-variable model gives [`Em`]: `expect` is a [`Reduce`] whose statistic holds what the M step needs together
+//! with the log-likelihood (or its lower bound) at the present parameters, and `maximise` turns the statistic into new
+//! parameters. Each pass computes both at once, so that n passes cost n + 1 sums and the objective of each pass is
+//! known. It never falls but for rounding; the log keeps the path and by how much it ever did.
 
 use crate::{
     Ctx, FitLog, Halt, Matrix, Result, Source,
@@ -18,7 +19,8 @@ pub trait Em {
     /// The E step at `params`.
     fn expect(&self, params: &Self::Params) -> Result<Self::Expect>;
 
-    /// Log-likelihood or lower bound that the statistic was summed at, a mean over the rows or a total: as `tol` measures it.
+    /// Log-likelihood or lower bound that the statistic was summed at, a mean over the rows or a total: as `tol`
+    /// measures it.
     fn bound(&self, params: &Self::Params, stat: &<Self::Expect as Reduce>::Stat) -> f64;
 
     /// What a pass shows of parameters with this bound.

@@ -1,9 +1,9 @@
 //! The exponential family: `p(y | eta) = h(y, phi) exp((y eta - a(eta)) / phi)`, phi the dispersion.
 //!
-//! Everything about a member follows from its log-partition a: the mean is a'(eta), the variance (over phi) a''(eta), and
-//! written in terms of the mean it is the variance function V. A generalised linear model sets link(mean) = w.x + b; its
-//! loss is half the unit deviance, `d(y, mu) / 2 = (y eta(y) - a(eta(y))) - (y eta(mu) - a(eta(mu)))`, and its slope in the
-//! raw score is (mu - y) mu' / V(mu) whatever the family and link (McCullagh and Nelder 1989).
+//! Everything about a member follows from its log-partition a: the mean is a'(eta), the variance (over phi) a''(eta),
+//! and written in terms of the mean it is the variance function V. A generalised linear model sets link(mean) = w.x +
+//! b; its loss is half the unit deviance, `d(y, mu) / 2 = (y eta(y) - a(eta(y))) - (y eta(mu) - a(eta(mu)))`, and its
+//! slope in the raw score is (mu - y) mu' / V(mu) whatever the family and link (McCullagh and Nelder 1989).
 
 use super::{
     loss::{Point, PointLoss},
@@ -137,7 +137,8 @@ impl Family {
         matches!(self, Family::Bernoulli | Family::Poisson | Family::NegativeBinomial { .. })
     }
 
-    /// Log-likelihood of one observation of weight one, constants included, at dispersion `phi`; `None` where there is no closed form.
+    /// Log-likelihood of one observation of weight one, constants included, at dispersion `phi`; `None` where there is
+    /// no closed form.
     pub fn log_likelihood(&self, y: f64, mean: f64, phi: f64) -> Option<f64> {
         let pi2 = 2.0 * std::f64::consts::PI;
         match *self {
@@ -164,7 +165,8 @@ impl Family {
         }
     }
 
-    /// The link that a model takes when none is named: the canonical one where it keeps means in range, else the logarithm.
+    /// The link that a model takes when none is named: the canonical one where it keeps means in range, else the
+    /// logarithm.
     pub fn usual_link(&self) -> Link {
         match (*self, self.power()) {
             (Family::Bernoulli, _) => Link::Logit,

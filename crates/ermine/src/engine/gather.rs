@@ -1,5 +1,5 @@
-//! All rows on every worker, for what needs them side by side and is no larger for it: with fewer rows than columns they take less room
-//! than a matrix of pairs of columns.
+//! All rows on every worker, for what needs them side by side and is no larger for it: with fewer rows than columns
+//! they take less room than a matrix of pairs of columns.
 
 use crate::{
     Ctx, Matrix, Result, Source, X,

@@ -1,15 +1,17 @@
 //! Growing one tree with exact best splits.
 //!
-//! At a node every candidate column is ordered by its ranks ([`Columns`]): counted into bins where the ranks lie close together,
-//! sorted as integers where not; small subtrees order their rows once ([`Order`]). Rows then move from right to left one distinct value at a time, and an [`Impurity`] says how pure the
-//! two sides are. Rows are partitioned in place and keep their order. Cost: O(rows x candidates) a level, sorting of small nodes apart.
+//! At a node every candidate column is ordered by its ranks ([`Columns`]): counted into bins where the ranks lie close
+//! together, sorted as integers where not; small subtrees order their rows once ([`Order`]). Rows then move from right
+//! to left one distinct value at a time, and an [`Impurity`] says how pure the two sides are. Rows are partitioned in
+//! place and keep their order. Cost: O(rows x candidates) a level, sorting of small nodes apart.
 //!
-//! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split into two sets of levels:
-//! in the order of the mean target the best cut is the best of all subsets (Fisher 1958; Breiman et al. 1984), for more than two
-//! classes the order is tried for each class. Sorted means of many levels explain much by chance alone, so as much is taken off as they would
-//! where the target does not depend on them, like in an adjusted R2. Missing values are tried on both sides; levels that a node has no row of go
-//! where the missing go. The random choices at a node hang on its path from
-//! the root, so subtrees can grow in any order, on any thread and on any worker (`grow/on_workers.rs`).
+//! Ties go to the first column and the lowest threshold; what rounding cannot tell apart is a tie. A category is split
+//! into two sets of levels: in the order of the mean target the best cut is the best of all subsets (Fisher 1958;
+//! Breiman et al. 1984), for more than two classes the order is tried for each class. Sorted means of many levels
+//! explain much by chance alone, so as much is taken off as they would where the target does not depend on them, like
+//! in an adjusted R2. Missing values are tried on both sides; levels that a node has no row of go where the missing go.
+//! The random choices at a node hang on its path from the root, so subtrees can grow in any order, on any thread and on
+//! any worker (`grow/on_workers.rs`).
 
 use crate::{
     Ctx, Error, Feature, Result,
@@ -67,8 +69,8 @@ impl Limits {
 
 /// What a tree minimises, as seen from one node: sums over rows that move from the right side to the left.
 ///
-/// With G(side) the weight of a side times the part of its impurity that depends on the cut, negated, the decrease of weighted
-/// impurity by a split is G(left) + G(right) - G(node).
+/// With G(side) the weight of a side times the part of its impurity that depends on the cut, negated, the decrease of
+/// weighted impurity by a split is G(left) + G(right) - G(node).
 pub trait Impurity: Clone + Send + Sync {
     /// Numbers kept for a bin; 0 where a bin is not enough to know.
     fn bin_width(&self) -> usize;
@@ -82,7 +84,8 @@ pub trait Impurity: Clone + Send + Sync {
     /// Nothing is left to tell apart.
     fn pure(&self) -> bool;
     fn value(&self, out: &mut Vec<f64>);
-    /// How many orders of categories are worth trying, and what a row adds to the mean of its level in one: (weight, weighted value).
+    /// How many orders of categories are worth trying, and what a row adds to the mean of its level in one: (weight,
+    /// weighted value).
     fn orders(&self) -> usize {
         1
     }
@@ -101,7 +104,8 @@ pub trait Impurity: Clone + Send + Sync {
         false
     }
 
-    /// Probability of a split at least as good where the target does not depend on the side. Rows with `left` have moved.
+    /// Probability of a split at least as good where the target does not depend on the side. Rows with `left` have
+    /// moved.
     fn p_value(&self, left: &[bool]) -> f64;
 }
 
@@ -157,8 +161,8 @@ struct Scratch {
     numbers: Vec<u32>,
 }
 
-/// Nodes with more rows than this are opened one after the other, their columns in parallel; smaller subtrees grow in parallel.
-/// In unit tests a smaller table has both.
+/// Nodes with more rows than this are opened one after the other, their columns in parallel; smaller subtrees grow in
+/// parallel. In unit tests a smaller table has both.
 const LARGE: usize = if cfg!(test) { 1 << 13 } else { 1 << 14 };
 
 /// From this many rows on, cuts are scored together.
@@ -225,7 +229,8 @@ struct Candidate {
 /// A test on codes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Cut {
-    /// The last code on the left, and the first on the right: missing when only the missing are there. The threshold lies between.
+    /// The last code on the left, and the first on the right: missing when only the missing are there. The threshold
+    /// lies between.
     Between(u32, u32),
     /// The last code on the left, and the threshold.
     At(u32, f64),

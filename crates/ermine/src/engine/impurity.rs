@@ -1,5 +1,6 @@
-//! The criteria of a tree as [`Impurity`]s. Two classes, one squared or Poisson target need two sums (weight and weighted target) and share one
-//! meter; more classes and more targets keep a sum for each; absolute error keeps the medians of all prefixes.
+//! The criteria of a tree as [`Impurity`]s. Two classes, one squared or Poisson target need two sums (weight and
+//! weighted target) and share one meter; more classes and more targets keep a sum for each; absolute error keeps the
+//! medians of all prefixes.
 
 use crate::{
     core::simd,
@@ -516,8 +517,8 @@ impl Impurity for Reals<'_> {
     }
 }
 
-/// Absolute error: leaves hold medians. The loss of every prefix and suffix of a sequence comes from a Fenwick tree over the ranks
-/// of the node's targets, O(log n) a row.
+/// Absolute error: leaves hold medians. The loss of every prefix and suffix of a sequence comes from a Fenwick tree
+/// over the ranks of the node's targets, O(log n) a row.
 #[derive(Clone)]
 pub struct Absolutes<'a> {
     y: &'a [f64],

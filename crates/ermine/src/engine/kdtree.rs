@@ -1,8 +1,9 @@
 //! A k-d tree over dense rows of few columns, for Minkowski distances (Bentley 1975; boxes as in Friedman et al. 1977).
 //!
-//! Split at the median of the widest column; leaves keep their rows column by column, so that distances to a whole leaf vectorise.
-//! A branch is skipped when its box is farther than the worst neighbour so far. Box and row distances add the same terms in the same
-//! order, and rounding is monotone, so no neighbour is ever missed. Building O(n log n), a query O(log n) while columns are few.
+//! Split at the median of the widest column; leaves keep their rows column by column, so that distances to a whole leaf
+//! vectorise. A branch is skipped when its box is farther than the worst neighbour so far. Box and row distances add
+//! the same terms in the same order, and rounding is monotone, so no neighbour is ever missed. Building O(n log n), a
+//! query O(log n) while columns are few.
 
 use super::neighbours::{Best, Norm};
 use crate::core::{Matrix, simd::vectorised};
@@ -53,7 +54,8 @@ impl KdTree {
         KdTree { cols, order, nodes, boxes, values }
     }
 
-    /// The leaf that a query is nearest to, as a place among the rows: queries of one place need the same part of the tree.
+    /// The leaf that a query is nearest to, as a place among the rows: queries of one place need the same part of the
+    /// tree.
     pub fn place(&self, query: &[f64], norm: Norm) -> usize {
         let mut at = 0;
         while self.nodes.get(at).is_some_and(|node| node.right != 0) {
@@ -137,8 +139,8 @@ impl KdTree {
     }
 }
 
-/// Nodes of a subtree in depth-first order, places relative to the subtree, and their boxes. `rows` and `order`, their numbers, are put in
-/// the order of the leaves as it goes down, so that a node's rows lie together.
+/// Nodes of a subtree in depth-first order, places relative to the subtree, and their boxes. `rows` and `order`, their
+/// numbers, are put in the order of the leaves as it goes down, so that a node's rows lie together.
 fn build(cols: usize, rows: &mut [f64], order: &mut [u32], first: usize) -> (Vec<Node>, Vec<f64>) {
     let (mut low, mut high) = (vec![f64::INFINITY; cols], vec![f64::NEG_INFINITY; cols]);
     for row in rows.chunks_exact(cols) {

@@ -256,7 +256,8 @@ impl Kernel {
         }
         (smallest < -limit).then(|| {
             format!(
-                "the kernel {self} is not positive semi-definite on the data (smallest eigenvalue {smallest:.1e} of a Gram matrix \
+                "the kernel {self} is not positive semi-definite on the data (smallest eigenvalue {smallest:.1e} of a \
+                 Gram matrix \
                  with trace {trace:.1e}): the optimum may be a local one"
             )
         })

@@ -1,8 +1,9 @@
 //! Limited-memory BFGS: minimises a smooth function f of many variables from values and gradients alone.
 //!
-//! The direction is -H g, with H built from the last ten steps by the two-loop recursion over a diagonal metric (Nocedal 1980;
-//! Nocedal and Wright 2006, algorithm 7.4). The step satisfies the strong Wolfe conditions, found by bracketing and cubic
-//! interpolation (Moré and Thuente 1994 in spirit). Cost: one or two evaluations and O(20 p) a step.
+//! The direction is -H g, with H built from the last ten steps by the two-loop recursion over a diagonal metric
+//! (Nocedal 1980; Nocedal and Wright 2006, algorithm 7.4). The step satisfies the strong Wolfe conditions, found by
+//! bracketing and cubic interpolation (Moré and Thuente 1994 in spirit). Cost: one or two evaluations and O(20 p) a
+//! step.
 
 use crate::{Halt, Result, core::simd::dot};
 use std::collections::VecDeque;
@@ -90,8 +91,8 @@ pub fn minimise(objective: &dyn Objective, start: Vec<f64>, options: &Options) -
     Ok(Outcome { w, gradient, path, halt })
 }
 
-/// The minimum of f(w) + sum_j l1_j |w_j|, orthant-wise (Andrew and Gao 2007): the direction keeps to the orthant that the
-/// least sub-gradient points into, and a coordinate that would cross zero stops there.
+/// The minimum of f(w) + sum_j l1_j |w_j|, orthant-wise (Andrew and Gao 2007): the direction keeps to the orthant that
+/// the least sub-gradient points into, and a coordinate that would cross zero stops there.
 pub fn minimise_l1(objective: &dyn Objective, start: Vec<f64>, l1: &[f64], options: &Options) -> Result<Outcome> {
     let kinked = |w: &[f64]| w.iter().zip(l1).map(|(w, l1)| l1 * w.abs()).sum::<f64>();
     let n = start.len();

@@ -1,17 +1,18 @@
 //! Penalised least squares, `min_{W,b} sum_i w_i ||y_i - W x_i - b||^2 + alpha ||W||^2`, by the cheapest safe path.
 //!
-//! 1. Normal equations: one pass for the scatter of (x, y) about its mean, columns brought to unit length, Cholesky. Squares
-//!    the condition number, so it is kept only while the estimated condition says that ten digits survive.
+//! 1. Normal equations: one pass for the scatter of (x, y) about its mean, columns brought to unit length, Cholesky.
+//!    Squares the condition number, so it is kept only while the estimated condition says that ten digits survive.
 //! 2. QR: a second pass sums triangles (R of one block on top of R of the next has the R of both), then an SVD of the
-//!    small triangle. Singular values at rounding level ([`rank`]) mean dependent columns: the solution of least norm is taken, and
-//!    the redundant columns are named with what they depend on.
+//!    small triangle. Singular values at rounding level ([`rank`]) mean dependent columns: the solution of least norm
+//!    is taken, and the redundant columns are named with what they depend on.
 //! 3. More columns than rows: [`wide`].
 //!
-//! Small problems get their last digits as well: residuals of 32 digits ([`super::double_double`]) correct the solution until it is that of
-//! the numbers as given. Where columns of full rank are nearly dependent, the normal equations themselves are summed in 32 digits first.
+//! Small problems get their last digits as well: residuals of 32 digits ([`super::double_double`]) correct the solution
+//! until it is that of the numbers as given. Where columns of full rank are nearly dependent, the normal equations
+//! themselves are summed in 32 digits first.
 //!
-//! Cost O(n p^2) with a small constant; memory O(p^2) for each thread. All are sums and run on any source; which path is taken depends on the
-//! numbers alone, so that a model is the same from memory, from disk and from workers.
+//! Cost O(n p^2) with a small constant; memory O(p^2) for each thread. All are sums and run on any source; which path
+//! is taken depends on the numbers alone, so that a model is the same from memory, from disk and from workers.
 
 mod rank;
 mod wide;
@@ -39,8 +40,8 @@ use crate::{
 /// Condition of the scaled normal equations up to which about ten digits survive in the coefficients.
 const WELL_CONDITIONED: f64 = 1e6;
 
-/// Products of 32 digits that are worth their time, each of some ten nanoseconds: to save digits that a bad condition would cost, and to
-/// bring the last ones of a solution that is good already.
+/// Products of 32 digits that are worth their time, each of some ten nanoseconds: to save digits that a bad condition
+/// would cost, and to bring the last ones of a solution that is good already.
 const SAVING_WORK: f64 = 3e8;
 const LAST_DIGITS_WORK: f64 = 1e5;
 
@@ -91,7 +92,8 @@ struct Problem {
     mean: Vec<f64>,
     /// Length of each centred column; 1 for a column that is constant.
     length: Vec<f64>,
-    /// Length of what rounding to double leaves unknown of a scaled column: little, unless its mean is many times its deviation.
+    /// Length of what rounding to double leaves unknown of a scaled column: little, unless its mean is many times its
+    /// deviation.
     rounding: Vec<f64>,
     /// Lower triangle about `mean`, unscaled.
     scatter: Matrix,
@@ -238,8 +240,8 @@ impl Problem {
         Ok(Exact::new(&sums, &(0..=p).collect::<Vec<_>>(), 1 + p, m))
     }
 
-    /// Corrects solutions (b about the mean, w) of each target by residuals of 32 digits; `step` solves the normal equations with some
-    /// digits right. Their own matrix squares the condition; the residuals of the rows do not.
+    /// Corrects solutions (b about the mean, w) of each target by residuals of 32 digits; `step` solves the normal
+    /// equations with some digits right. Their own matrix squares the condition; the residuals of the rows do not.
     fn refined(
         &self,
         data: &dyn Source,
@@ -324,8 +326,9 @@ impl Exact {
     }
 }
 
-/// What inference needs of the rows: the sum of squares about the mean of the target (about zero without an intercept), and the inverse of
-/// the normal equations of (1, x) for the columns that are not redundant, the intercept first if there is one.
+/// What inference needs of the rows: the sum of squares about the mean of the target (about zero without an intercept),
+/// and the inverse of the normal equations of (1, x) for the columns that are not redundant, the intercept first if
+/// there is one.
 pub struct Normal {
     pub total: Dd,
     pub inverse: Matrix,
@@ -429,8 +432,8 @@ pub fn solution_family(data: &dyn Source, ctx: &Ctx, intercept: bool) -> Result<
     Ok(SolutionFamily { particular, basis, x_mean })
 }
 
-/// The sum of triangles of the rows (1, D (x - mean), y - mean), each times the root of its weight; without an intercept there are no
-/// ones. With them the columns are centred to the last digit although the mean is rounded.
+/// The sum of triangles of the rows (1, D (x - mean), y - mean), each times the root of its weight; without an
+/// intercept there are no ones. With them the columns are centred to the last digit although the mean is rounded.
 struct Triangles<'a> {
     problem: &'a Problem,
 }

@@ -1,8 +1,9 @@
-//! Losses as scalar functions of (y, raw score s), shared by everything that fits scores: linear models, boosting, networks.
+//! Losses as scalar functions of (y, raw score s), shared by everything that fits scores: linear models, boosting,
+//! networks.
 //!
-//! A loss has a value, a slope and a curvature in s, all of them for a single row. Two-class losses take y = 0 or 1 and use
-//! the margin m = (2 y - 1) s. The slope of a loss with a kink is a sub-gradient there; the curvature is what a Newton step
-//! may use: never negative, and zero where the loss is straight.
+//! A loss has a value, a slope and a curvature in s, all of them for a single row. Two-class losses take y = 0 or 1 and
+//! use the margin m = (2 y - 1) s. The slope of a loss with a kink is a sub-gradient there; the curvature is what a
+//! Newton step may use: never negative, and zero where the loss is straight.
 //!
 //! [`PointLoss`] is the form that hot loops are compiled for, one copy for each loss; [`Loss`] is the run-time choice.
 
@@ -25,8 +26,8 @@ pub trait PointLoss: Sync {
         0.0
     }
 
-    /// M such that the third derivative is at most M times the second for every s, if the loss is convex, its curvature exact and
-    /// there is one (Bach 2010): how fast the curvature can change, which turns a gradient into a bound.
+    /// M such that the third derivative is at most M times the second for every s, if the loss is convex, its curvature
+    /// exact and there is one (Bach 2010): how fast the curvature can change, which turns a gradient into a bound.
     fn self_concordance(&self) -> Option<f64> {
         None
     }

@@ -5,10 +5,10 @@
 //! w <- soft(w - eta (g + alpha (1 - r) w), eta alpha r)        soft(v, d) = sign(v) max(0, |v| - d)
 //! ```
 //!
-//! Minibatches are cut from one shuffle of all rows of all workers. No row travels: the gradient is a sum over the leaves of the table's
-//! merge tree ([`mod@crate::core::reduce`]) of those rows of B that lie in each, so workers, who hold whole leaves, exchange p + 5 numbers a step
-//! and have the weights of one process after every step, to the bit. A step is never longer than what keeps descent on the
-//! minibatch stable, 1 / (largest curvature x mean c_i |x_i|^2).
+//! Minibatches are cut from one shuffle of all rows of all workers. No row travels: the gradient is a sum over the
+//! leaves of the table's merge tree ([`mod@crate::core::reduce`]) of those rows of B that lie in each, so workers, who
+//! hold whole leaves, exchange p + 5 numbers a step and have the weights of one process after every step, to the bit. A
+//! step is never longer than what keeps descent on the minibatch stable, 1 / (largest curvature x mean c_i |x_i|^2).
 
 use super::{
     loss::PointLoss,

@@ -1,9 +1,9 @@
 //! The nearest rows: exact, by a k-d tree where columns are few, by tiles of matrix products where they are many.
 //!
 //! ||x - z||^2 = ||x||^2 - 2 x.z + ||z||^2 finds candidates at the speed of a matrix product but loses digits, so some more than
-//! asked for are kept, their distances computed again term by term, and the gap to the first one left out compared with a bound
-//! on what was lost. Euclidean candidates among dense rows are found in single precision; a query that fails the test is searched in
-//! double precision, and one that fails again plainly. Equal distances are ordered by row.
+//! asked for are kept, their distances computed again term by term, and the gap to the first one left out compared with
+//! a bound on what was lost. Euclidean candidates among dense rows are found in single precision; a query that fails
+//! the test is searched in double precision, and one that fails again plainly. Equal distances are ordered by row.
 
 use super::{
     kdtree::{KdTree, Room},
@@ -244,7 +244,8 @@ struct Prepared {
     norms: Vec<f64>,
 }
 
-/// Points in single precision: about their mean, which no distance notices, and scaled so that the longest has length 1.
+/// Points in single precision: about their mean, which no distance notices, and scaled so that the longest has length
+/// 1.
 struct Single {
     mean: Vec<f64>,
     scale: f64,
@@ -282,7 +283,8 @@ impl Single {
     }
 }
 
-/// What a distance in product form may lose: a few roundings of the squared lengths that it is the difference of, which are `size` together.
+/// What a distance in product form may lose: a few roundings of the squared lengths that it is the difference of, which
+/// are `size` together.
 fn lost(epsilon: f64, cols: usize, size: f64) -> f64 {
     4.0 * epsilon * (8.0 + cols as f64 / 8.0) * size
 }
@@ -339,7 +341,8 @@ impl Search {
         if fits { Ok(()) } else { Err(Error::Data("the stored metric has no power".into())) }
     }
 
-    /// The `k` nearest points of every row, by distance and then by row: (distance, row) pairs, k of them for each query.
+    /// The `k` nearest points of every row, by distance and then by row: (distance, row) pairs, k of them for each
+    /// query.
     pub fn nearest(&self, x: &X, k: usize) -> Vec<(f64, u32)> {
         let k = k.min(self.points.rows());
         let prepared = self.prepared();
@@ -347,7 +350,8 @@ impl Search {
         match (&prepared.tree, self.metric.norm()) {
             (Some(tree), Some(norm)) => {
                 let (mut best, mut room, mut wide) = (Best::new(k), Room::default(), Vec::new());
-                // Queries that are close to each other follow each other: they find their part of the tree in the cache.
+                // Queries that are close to each other follow each other: they find their part of the tree in the
+                // cache.
                 let mut order: Vec<(usize, usize)> = x
                     .iter()
                     .enumerate()
@@ -473,7 +477,8 @@ impl Search {
                 || {
                     for (products, best) in tile.chunks_exact(m).zip(&mut best) {
                         for (at, (products, norms)) in products.chunks(16).zip(norms.chunks(16)).enumerate() {
-                            // Up to the squared length of the query, which is the same for all points. Most are too far: sixteen at a time.
+                            // Up to the squared length of the query, which is the same for all points. Most are too
+                            // far: sixteen at a time.
                             let mut away = [f32::INFINITY; 16];
                             for (away, (norm, product)) in away.iter_mut().zip(norms.iter().zip(products)) {
                                 *away = norm - 2.0 * product;
@@ -601,16 +606,16 @@ fn single(row: Row, cols: usize) -> OwnedX {
     }
 }
 
-/// Nanoseconds of looking for all rows near this share of the rows. The tree looks at few of them while columns are few; otherwise every
-/// row is compared.
+/// Nanoseconds of looking for all rows near this share of the rows. The tree looks at few of them while columns are
+/// few; otherwise every row is compared.
 pub fn cost_within(shape: &Shape, share: f64) -> f64 {
     let (n, p, _) = shape.sizes();
     let compared = if p <= TREE_COLUMNS as f64 { n.min(8.0 * 1.3f64.powf(p) * n.powf(0.1)) } else { n };
     3e5 + share * n * compared * (10.0 + 0.25 * p)
 }
 
-/// Nanoseconds of looking for the neighbours of this share of the rows among all of them. The tree helps while columns are few;
-/// with each column it has to look at more, up to half of the rows.
+/// Nanoseconds of looking for the neighbours of this share of the rows among all of them. The tree helps while columns
+/// are few; with each column it has to look at more, up to half of the rows.
 pub fn cost(shape: &Shape, share: f64) -> f64 {
     let (n, p, _) = shape.sizes();
     let query = if p <= TREE_COLUMNS as f64 {

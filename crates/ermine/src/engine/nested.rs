@@ -76,14 +76,15 @@ impl Member {
     }
 }
 
-/// What a model takes that hands its rows to these: missing values and categories if all of them do, scaled columns if one wants them.
+/// What a model takes that hands its rows to these: missing values and categories if all of them do, scaled columns if
+/// one wants them.
 pub fn taken(info: Info, specs: &[Spec]) -> Info {
     let passes = info.passes;
     Info { passes, ..together(info, specs) }
 }
 
-/// The same where every member goes through the rows in its own way: the most demanding one decides where they may be. Each member
-/// is asked once, so that models nested in models are not asked again and again.
+/// The same where every member goes through the rows in its own way: the most demanding one decides where they may be.
+/// Each member is asked once, so that models nested in models are not asked again and again.
 pub fn together(info: Info, specs: &[Spec]) -> Info {
     // What cannot be made is refused by the fit.
     let members = specs.iter().filter_map(|spec| Some(make(spec).ok()?.info()));
@@ -182,7 +183,8 @@ pub fn classes_of(shares: &[f64], classes: usize, out: &mut [f64]) {
     out.iter_mut().zip(shares.chunks_exact(classes)).for_each(|(out, row)| *out = first_largest(row) as f64);
 }
 
-/// Predicted seconds of a fit of a member; see [`crate::Estimator::cost`]. A spec that is refused costs nothing before it is.
+/// Predicted seconds of a fit of a member; see [`crate::Estimator::cost`]. A spec that is refused costs nothing before
+/// it is.
 pub fn cost(spec: &Spec, shape: &Shape) -> f64 {
     make(spec).map_or(0.0, |estimator| estimator.cost(shape))
 }

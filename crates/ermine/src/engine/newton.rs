@@ -1,16 +1,20 @@
-//! Models with one raw score a row, s = w.x + b: `min mean_i loss(y_i, s_i) + l2/2 ||w||^2 + l1 ||w||_1`, the intercept free.
+//! Models with one raw score a row, s = w.x + b: `min mean_i loss(y_i, s_i) + l2/2 ||w||^2 + l1 ||w||_1`, the intercept
+//! free.
 //!
-//! Method. Not too many columns: Newton's, each pass summing loss, gradient and Hessian at once; with an L1 part the step is
-//! the minimum of the quadratic model plus the penalty, by coordinate descent on the Hessian (proximal Newton: Lee, Sun and
-//! Saunders 2014). Many rows start from the solution on every sixteenth block of them, so that three or four full passes do.
-//! Many columns: L-BFGS (orthant-wise with an L1 part) with loss and gradient fused, scaled by the curvature of each column.
-//! Columns are centred inside and the intercept takes up the difference, so an offset of the data costs no digits.
+//! Method. Not too many columns: Newton's, each pass summing loss, gradient and Hessian at once; with an L1 part the
+//! step is the minimum of the quadratic model plus the penalty, by coordinate descent on the Hessian (proximal Newton:
+//! Lee, Sun and Saunders 2014). Many rows start from the solution on every sixteenth block of them, so that three or
+//! four full passes do. Many columns: L-BFGS (orthant-wise with an L1 part) with loss and gradient fused, scaled by the
+//! curvature of each column. Columns are centred inside and the intercept takes up the difference, so an offset of the
+//! data costs no digits.
 //!
-//! The fit ends when a bound on objective minus optimum is within `tol` of the objective. Two bounds are known. With a penalty:
+//! The fit ends when a bound on objective minus optimum is within `tol` of the objective. Two bounds are known. With a
+//! penalty:
 //! |v|^2 / (2 l2) for the least sub-gradient v of the objective with its intercept at the optimum, and |v|_inf |w*|_1 - v.(w* - w) with
-//! l1 |w*|_1 at most the objective; what the intercept still lacks is bounded by its own curvature. Without one, by how fast
-//! the curvature of the loss can change (generalised self-concordance: Bach 2010): (a + (1 - a) ln(1 - a)) / S^2 with a = S lambda,
-//! lambda^2 = v' H^-1 v and S the longest row in the metric of H^-1. Neither depends on how columns are centred or scaled inside.
+//! l1 |w*|_1 at most the objective; what the intercept still lacks is bounded by its own curvature. Without one, by how
+//! fast the curvature of the loss can change (generalised self-concordance: Bach 2010): (a + (1 - a) ln(1 - a)) / S^2
+//! with a = S lambda, lambda^2 = v' H^-1 v and S the longest row in the metric of H^-1. Neither depends on how columns
+//! are centred or scaled inside.
 //!
 //! Cost O(n p^2) a Newton pass, O(n p) an L-BFGS pass. Everything is a sum: any source, any number of workers.
 
@@ -162,7 +166,8 @@ impl<L: PointLoss> Scores<'_, L> {
         0.5 * self.l2 * simd::dot(w, w) + self.l1 * w.iter().map(|w| w.abs()).sum::<f64>()
     }
 
-    /// The bound that a penalty gives at a point with objective `value` and least sub-gradient `v`; infinite without a penalty.
+    /// The bound that a penalty gives at a point with objective `value` and least sub-gradient `v`; infinite without a
+    /// penalty.
     fn penalised_gap(&self, theta: &[f64], value: f64, v: &[f64], bend: Bend, change: f64) -> f64 {
         let p = self.cols();
         // How far the intercept is from its optimum, by its own curvature, and what that may do to the gradient of w.
@@ -209,30 +214,7 @@ impl<L: PointLoss> Scores<'_, L> {
     fn newton(&self, mut theta: Vec<f64>, every: usize) -> Result<Minimum> {
         let p = self.cols();
         let centre = self.centre();
-        let free = |j: usize| j < p && self.offset.is_none_or(|offset| offset.column != j);
-        let at = |theta: &[f64]| -> Result<Curvature> {
-            let sum = Curvatures { scores: self, theta, centre: &centre, every };
-            let mut at = reduce(self.ctx, self.data, &sum)?;
-            let total = at.weight;
-            at.loss = at.loss / total - self.least + self.penalty(&theta[..p]);
-            at.gradient.iter_mut().for_each(|g| *g /= total);
-            at.hessian.iter_mut().for_each(|h| *h /= total);
-            (at.bend, at.bend2) = (at.bend / total, at.bend2 / total);
-            let stride = linalg::padded(p + 1);
-            for j in 0..p {
-                at.gradient[j] += self.l2 * theta[j];
-                at.hessian[j * stride + j] += self.l2;
-            }
-            for j in (0..p).filter(|&j| !free(j)) {
-                at.gradient[j] = 0.0;
-                at.hessian[j * stride + j] = 1.0;
-            }
-            if !self.intercept {
-                at.gradient[p] = 0.0;
-                at.hessian[p * stride + p] = 1.0;
-            }
-            Ok(at)
-        };
+        let at = |theta: &[f64]| self.curvature(theta, &centre, every);
         let mut here = at(&theta)?;
         if !here.loss.is_finite() {
             let hint = "use a link that keeps means in range, such as log";
@@ -241,28 +223,19 @@ impl<L: PointLoss> Scores<'_, L> {
         let proof = |theta: &[f64], here: &Curvature, v: &[f64]| {
             self.proof(theta, here.loss, v, Bend { mean: here.bend, square: here.bend2 })
         };
-        // Coefficients come closer than the objective shows: the gradient goes to the tolerance too, as far as rounding lets it.
+        // Coefficients come closer than the objective shows: the gradient goes to the tolerance too, as far as rounding
+        // lets it.
         let settled = |v: &[f64]| largest(v) <= self.tol;
         let mut left = least_subgradient(&theta, &here.gradient, self.l1, p);
         let mut proven = proof(&theta, &here, &left);
         let mut path = vec![here.loss];
-        let record = |theta: &[f64], here: &Curvature| {
-            self.ctx.record("newton", || {
-                vec![
-                    ("coef", Matrix::new(theta[..p].to_vec(), 1, p)),
-                    ("intercept", trace::number(self.intercept_of(theta))),
-                    ("objective", trace::number(here.loss)),
-                    ("gradient", trace::column(here.gradient.iter().copied())),
-                ]
-            });
-        };
         if every == 1 {
-            record(&theta, &here);
+            self.record(&theta, &here);
         }
         let mut halt = Halt::MaxIter;
         // Where the other bound, which takes a pass, was last asked for.
         let mut asked = f64::INFINITY;
-        'newton: for iteration in 0..self.max_iter {
+        for iteration in 0..self.max_iter {
             if proven.holds() && settled(&left) {
                 break;
             }
@@ -288,19 +261,9 @@ impl<L: PointLoss> Scores<'_, L> {
                     break;
                 }
             }
-            let mut length = 1.0;
-            let (moved, there) = loop {
-                let moved: Vec<f64> = theta.iter().zip(&step).map(|(w, d)| w + length * d).collect();
-                let there = at(&moved)?;
-                let noise = (here.loss.abs() + self.least.abs()) * 4.0 * f64::EPSILON;
-                if there.loss <= here.loss - 1e-4 * length * promised + noise {
-                    break (moved, there);
-                }
-                length *= 0.5;
-                if length < 1e-10 {
-                    halt = Halt::Rounding;
-                    break 'newton;
-                }
+            let Some((moved, there)) = self.line_search(&theta, &here, &step, promised, at)? else {
+                halt = Halt::Rounding;
+                break;
             };
             let now = least_subgradient(&moved, &there.gradient, self.l1, p);
             // At the floor of rounding the loss stands still while the gradient may still improve.
@@ -314,7 +277,7 @@ impl<L: PointLoss> Scores<'_, L> {
             if every == 1 {
                 let progress = Progress { what: "newton", step: iteration + 1, of: None, value: Some(here.loss) };
                 self.ctx.progress(progress);
-                record(&theta, &here);
+                self.record(&theta, &here);
             }
         }
         if every == 1
@@ -324,6 +287,64 @@ impl<L: PointLoss> Scores<'_, L> {
             proven = better(proven, self.bound(self.curved_gap(&theta, &here, &left, change)?, here.loss));
         }
         Ok(Minimum { w: theta, path, proof: proven, halt })
+    }
+
+    /// Value, gradient and curvature of the penalised objective on every `every`-th block of rows.
+    fn curvature(&self, theta: &[f64], centre: &[f64], every: usize) -> Result<Curvature> {
+        let p = self.cols();
+        let sum = Curvatures { scores: self, theta, centre, every };
+        let mut at = reduce(self.ctx, self.data, &sum)?;
+        let total = at.weight;
+        at.loss = at.loss / total - self.least + self.penalty(&theta[..p]);
+        at.gradient.iter_mut().for_each(|g| *g /= total);
+        at.hessian.iter_mut().for_each(|h| *h /= total);
+        (at.bend, at.bend2) = (at.bend / total, at.bend2 / total);
+        let stride = linalg::padded(p + 1);
+        for j in 0..p {
+            at.gradient[j] += self.l2 * theta[j];
+            at.hessian[j * stride + j] += self.l2;
+        }
+        // What is not free to move stays where it is.
+        let fixed = self.offset.map(|offset| offset.column).into_iter().chain((!self.intercept).then_some(p));
+        for j in fixed {
+            at.gradient[j] = 0.0;
+            at.hessian[j * stride + j] = 1.0;
+        }
+        Ok(at)
+    }
+
+    /// Half the step until the objective falls by a share of what was promised; `None` if rounding hides every fall.
+    fn line_search(
+        &self,
+        theta: &[f64],
+        here: &Curvature,
+        step: &[f64],
+        promised: f64,
+        at: impl Fn(&[f64]) -> Result<Curvature>,
+    ) -> Result<Option<(Vec<f64>, Curvature)>> {
+        let noise = (here.loss.abs() + self.least.abs()) * 4.0 * f64::EPSILON;
+        let mut length = 1.0;
+        while length >= 1e-10 {
+            let moved: Vec<f64> = theta.iter().zip(step).map(|(w, d)| w + length * d).collect();
+            let there = at(&moved)?;
+            if there.loss <= here.loss - 1e-4 * length * promised + noise {
+                return Ok(Some((moved, there)));
+            }
+            length *= 0.5;
+        }
+        Ok(None)
+    }
+
+    fn record(&self, theta: &[f64], here: &Curvature) {
+        let p = self.cols();
+        self.ctx.record("newton", || {
+            vec![
+                ("coef", Matrix::new(theta[..p].to_vec(), 1, p)),
+                ("intercept", trace::number(self.intercept_of(theta))),
+                ("objective", trace::number(here.loss)),
+                ("gradient", trace::column(here.gradient.iter().copied())),
+            ]
+        });
     }
 
     /// The bound by how fast the curvature can change, from one more pass for the longest row in the metric of H^-1.
@@ -337,7 +358,8 @@ impl<L: PointLoss> Scores<'_, L> {
             return Ok(f64::INFINITY);
         }
         let Some(eigen) = Eigen::new(&scaled) else { return Ok(f64::INFINITY) };
-        // Directions without curvature are those of columns that depend on others: rows have no part in them, nor has v but for rounding.
+        // Directions without curvature are those of columns that depend on others: rows have no part in them, nor has v
+        // but for rounding.
         let flat = n as f64 * 1e-15 * eigen.values[n - 1];
         let slope: Vec<f64> = v.iter().zip(&scale).map(|(v, s)| v / s).collect();
         let mut decrement = 0.0;
@@ -682,7 +704,8 @@ impl<L: PointLoss> Reduce for Longest<'_, '_, L> {
     }
 }
 
-/// What L-BFGS sees: the smooth part of the objective, with the point where it was last evaluated and its curvature there.
+/// What L-BFGS sees: the smooth part of the objective, with the point where it was last evaluated and its curvature
+/// there.
 struct Smooth<'a, 'b, L> {
     scores: &'a Scores<'b, L>,
     last: RefCell<Option<(Vec<f64>, Bend)>>,
@@ -777,7 +800,8 @@ impl<L: PointLoss> Reduce for Slopes<'_, '_, L> {
     }
 }
 
-/// Nanoseconds of a minimum with one score a row: so many Newton passes, or ten times as many of L-BFGS where columns are many.
+/// Nanoseconds of a minimum with one score a row: so many Newton passes, or ten times as many of L-BFGS where columns
+/// are many.
 pub fn cost(shape: &Shape, passes: usize) -> f64 {
     let (n, p, _) = shape.sizes();
     let few = p.min(NEWTON_COLUMNS as f64);

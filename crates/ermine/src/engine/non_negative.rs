@@ -1,9 +1,10 @@
 //! Least squares with coefficients of zero or more, `min_{w >= 0, b} sum_i w_i (y_i - w.x_i - b)^2 + alpha ||w||^2`.
 //!
-//! Active sets (Lawson and Hanson 1974) on the scatter matrix (Bro and de Jong 1997), which is one pass over the rows: the column whose
-//! coefficient most wants to grow from zero joins those that are free; where the free minimum makes one of them negative, the step ends at zero and
-//! that one leaves. Columns have unit length. At the end no free coefficient has a slope and no other wants to grow; how far that is from
-//! true is the certificate. Cost O(n p^2), then O(k^3) a step for k free columns.
+//! Active sets (Lawson and Hanson 1974) on the scatter matrix (Bro and de Jong 1997), which is one pass over the rows:
+//! the column whose coefficient most wants to grow from zero joins those that are free; where the free minimum makes
+//! one of them negative, the step ends at zero and that one leaves. Columns have unit length. At the end no free
+//! coefficient has a slope and no other wants to grow; how far that is from true is the certificate. Cost O(n p^2),
+//! then O(k^3) a step for k free columns.
 
 use crate::{
     Certificate, Ctx, Fit, FitLog, Halt, Matrix, Result, Source,
@@ -101,8 +102,8 @@ mod tests {
     use super::*;
     use crate::{Data, X};
 
-    /// Correlated columns of very different size, one constant, one twice, and more columns than rows: always optimal by its own proof, and no
-    /// better for any small change that keeps the signs.
+    /// Correlated columns of very different size, one constant, one twice, and more columns than rows: always optimal
+    /// by its own proof, and no better for any small change that keeps the signs.
     #[test]
     fn optimal_on_hard_columns() {
         let number = |i: usize| (i as f64 * 0.754_877_666).fract() - 0.5;

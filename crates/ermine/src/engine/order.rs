@@ -1,8 +1,8 @@
 //! The rows of a small subtree, ordered once by every numeric column.
 //!
-//! A node below must order some of these rows by a column. Each row has its own place in the order of the whole subtree, so setting a bit at the places
-//! of the node's rows and reading the bits from left to right orders them: O(rows + places / 64), no comparison. All of it stays in the near caches,
-//! which codes of a million rows do not.
+//! A node below must order some of these rows by a column. Each row has its own place in the order of the whole
+//! subtree, so setting a bit at the places of the node's rows and reading the bits from left to right orders them:
+//! O(rows + places / 64), no comparison. All of it stays in the near caches, which codes of a million rows do not.
 
 use crate::{
     Feature,
@@ -85,7 +85,8 @@ impl Marks {
 }
 
 impl ColumnOrder {
-    /// The rows of a node, which `marks` has loaded, by code: `code << 32 | place in the node`. The missing are put apart.
+    /// The rows of a node, which `marks` has loaded, by code: `code << 32 | place in the node`. The missing are put
+    /// apart.
     pub fn arrange(&self, rows: &[u32], marks: &mut Marks, keys: &mut Vec<u64>, missing: &mut Vec<u32>) {
         const FEW: usize = 12;
         keys.clear();
@@ -129,7 +130,8 @@ impl ColumnOrder {
     }
 }
 
-/// Sorts by the upper half, whose values are below `range`: by digits where there are many, by comparison where there are few.
+/// Sorts by the upper half, whose values are below `range`: by digits where there are many, by comparison where there
+/// are few.
 pub fn sort(keys: &mut Vec<u64>, spare: &mut Vec<u64>, range: usize) {
     const DIGIT: u32 = 9;
     if keys.len() < 1024 {

@@ -50,7 +50,8 @@ pub fn products(a: &X, b: &X, out: &mut [f64]) {
         multiply(View::rows(a.values, n, d), View::rows(b.values, m, d).transposed(), 0.0, out);
         return;
     }
-    // The right side becomes dense a few rows at a time: turned around it stays in the cache, and a wide one does not fill the memory.
+    // The right side becomes dense a few rows at a time: turned around it stays in the cache, and a wide one does not
+    // fill the memory.
     let chunk = ((1 << 15) / d.max(1)).max(32).min((1 << 22) / d.max(1)).clamp(1, m);
     let mut wide = vec![0.0; d * chunk];
     let mut part = vec![0.0; n * chunk];

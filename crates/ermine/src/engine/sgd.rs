@@ -1,13 +1,14 @@
-//! Stochastic gradient descent on one linear score: `min_{w,b} mean_i c_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2 ||w||^2 + r ||w||_1)`, a row at
-//! a time in shuffled order.
+//! Stochastic gradient descent on one linear score: `min_{w,b} mean_i c_i loss(y_i, w.x_i + b) + alpha ((1 - r)/2
+//! ||w||^2 + r ||w||_1)`, a row at a time in shuffled order.
 //!
-//! The weights are kept as scale x vector, so that the shrinking by the L2 penalty costs one number and a step costs what the
-//! row stores; the L1 penalty is paid up when a column is next met (Tsuruoka, Tsujii and Ananiadou 2009); the average of all
-//! iterates (Polyak and Juditsky 1992) is kept in the same lazy way. A step is never longer than what brings its own row to the
-//! minimum of its loss where that is bounded in curvature, so that columns of any size do not throw the weights off; rows for
-//! which plain descent is stable are not affected.
+//! The weights are kept as scale x vector, so that the shrinking by the L2 penalty costs one number and a step costs
+//! what the row stores; the L1 penalty is paid up when a column is next met (Tsuruoka, Tsujii and Ananiadou 2009); the
+//! average of all iterates (Polyak and Juditsky 1992) is kept in the same lazy way. A step is never longer than what
+//! brings its own row to the minimum of its loss where that is bounded in curvature, so that columns of any size do not
+//! throw the weights off; rows for which plain descent is stable are not affected.
 //!
-//! Sequential by nature, so rows are wanted in memory; classes run side by side. For minibatches see [`super::minibatch`].
+//! Sequential by nature, so rows are wanted in memory; classes run side by side. For minibatches see
+//! [`super::minibatch`].
 
 use super::loss::Loss;
 use crate::{
@@ -89,8 +90,8 @@ pub struct Descent {
     pub shortened: usize,
 }
 
-/// Whether the objective was still falling over the last passes, and about as fast as at the start: then it is the steps that are too
-/// small, and nothing has settled.
+/// Whether the objective was still falling over the last passes, and about as fast as at the start: then it is the
+/// steps that are too small, and nothing has settled.
 pub fn crawls(losses: &[f64], passes: usize) -> bool {
     let falls: Vec<f64> = losses.windows(2).map(|pair| pair[0] - pair[1]).collect();
     let last = &falls[falls.len().saturating_sub(passes)..];

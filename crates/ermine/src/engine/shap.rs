@@ -1,7 +1,8 @@
 //! Shapley values of tree predictions: how much each column moved a prediction away from the mean.
 //!
-//! `f(x) = base + sum_j phi_j(x)`, where phi_j is the Shapley value of the game "know the columns in S, average over the training rows for the
-//! others as the tree's weights do" (Lundberg, Erion, Lee 2018, path-dependent TreeSHAP). Cost O(leaves x depth^2) for a row and a tree.
+//! `f(x) = base + sum_j phi_j(x)`, where phi_j is the Shapley value of the game "know the columns in S, average over
+//! the training rows for the others as the tree's weights do" (Lundberg, Erion, Lee 2018, path-dependent TreeSHAP).
+//! Cost O(leaves x depth^2) for a row and a tree.
 
 use crate::{
     AnyModel, Ctx, Error, Result, X,
@@ -20,8 +21,8 @@ pub struct Shap {
     pub cols: usize,
 }
 
-/// Explains a model made of trees. Outputs are the values or probabilities of a tree or forest, the raw scores of a boosting, and
-/// the scores of AdaBoost's classes.
+/// Explains a model made of trees. Outputs are the values or probabilities of a tree or forest, the raw scores of a
+/// boosting, and the scores of AdaBoost's classes.
 pub fn explain(ctx: &Ctx, model: &dyn AnyModel, x: &X) -> Result<Shap> {
     let any = model.as_any();
     if let Some(model) = any.downcast_ref::<DecisionTreeModel>() {

@@ -182,25 +182,15 @@ pub fn solve(
         }
         let members: Vec<usize> = set.iter().map(|&v| rows[v] as usize).collect();
         let mut inner = Inner::new(gram, ctx, &set, &members, now, groups);
-        let local = (0.1 * violation).max(0.5 * tolerance);
-        let local = match violation {
-            // Within the tolerance, but not the gap.
-            v if v <= tolerance => 0.1 * v,
-            v if v < 10.0 * tolerance => 0.5 * tolerance,
-            _ => local,
-        };
         let mut seen = |now: &[f64]| {
             ctx.record("pair", || {
                 let mut all = b.clone();
                 set.iter().zip(now).for_each(|(&v, value)| all[v] = *value);
-                vec![
-                    ("multipliers", trace::column(all)),
-                    ("rows", trace::column(rows.iter().map(|&row| gram.number(row) as f64))),
-                ]
+                multipliers(&all, &rows, gram).into()
             });
         };
         let most = (max_steps - steps).min(200 * size.max(100));
-        steps += inner.run(local, most, ctx.is_traced().then_some(&mut seen));
+        steps += inner.run(inner_tolerance(violation, tolerance), most, ctx.is_traced().then_some(&mut seen));
         let before: Vec<f64> = set.iter().map(|&v| std::mem::replace(&mut b[v], 0.0)).collect();
         set.iter().zip(&inner.b).for_each(|(&v, value)| b[v] = *value);
         let mut changes: Vec<(u32, f64)> = set.iter().zip(before).map(|(&v, old)| (rows[v], b[v] - old)).collect();
@@ -217,14 +207,26 @@ pub fn solve(
     let violation = violation.max(0.0);
     ctx.record("solved", || {
         let numbers = [("level", level[0]), ("violation", violation), ("gap", bound.gap)];
-        let mut values = vec![
-            ("multipliers", trace::column(b.iter().copied())),
-            ("rows", trace::column(rows.iter().map(|&row| gram.number(row) as f64))),
-        ];
-        values.extend(numbers.map(|(name, value)| (name, trace::number(value))));
-        values
+        let numbers = numbers.map(|(name, value)| (name, trace::number(value)));
+        multipliers(&b, &rows, gram).into_iter().chain(numbers).collect()
     });
     Ok(Solution { b, f: product.f, error, level, steps, rounds, violation, bound, path, halt })
+}
+
+/// How far the working set is solved: within the violation of all, and further once the tolerance is near.
+fn inner_tolerance(violation: f64, tolerance: f64) -> f64 {
+    match violation {
+        // Within the tolerance, but not the gap.
+        v if v <= tolerance => 0.1 * v,
+        v if v < 10.0 * tolerance => 0.5 * tolerance,
+        v => (0.1 * v).max(0.5 * tolerance),
+    }
+}
+
+/// The multipliers and the rows they belong to, for a trace.
+fn multipliers(b: &[f64], rows: &[u32], gram: &Gram) -> [(&'static str, Matrix); 2] {
+    let numbers = rows.iter().map(|&row| gram.number(row) as f64);
+    [("multipliers", trace::column(b.iter().copied())), ("rows", trace::column(numbers))]
 }
 
 /// The sum of each group in 32 digits.

@@ -1,9 +1,9 @@
 //! Special functions behind p-values and intervals: the gamma and beta families, and the normal, t, chi-squared and F
 //! distributions made from them.
 //!
-//! Log-gamma by the series of Lanczos (1964); the regularised incomplete gamma and beta functions by their power series on
-//! one side of the mean and continued fractions (modified Lentz) on the other; about fourteen digits. Quantiles invert the
-//! distribution functions by bisection that ends at neighbouring numbers' scale: slow, and sure.
+//! Log-gamma by the series of Lanczos (1964); the regularised incomplete gamma and beta functions by their power series
+//! on one side of the mean and continued fractions (modified Lentz) on the other; about fourteen digits. Quantiles
+//! invert the distribution functions by bisection that ends at neighbouring numbers' scale: slow, and sure.
 
 /// ln Gamma(x) for x > 0.
 pub fn ln_gamma(x: f64) -> f64 {

@@ -1,10 +1,11 @@
-//! Leading right singular vectors of the rows (about their mean, or as they stand), `A = sqrt(w) (X - m)`, by the cheapest path that the
-//! shape allows. All three are sums, so that they run on any source.
+//! Leading right singular vectors of the rows (about their mean, or as they stand), `A = sqrt(w) (X - m)`, by the
+//! cheapest path that the shape allows. All three are sums, so that they run on any source.
 //!
 //! - Fewer rows than columns: the statistic is the rows themselves, and their SVD is taken.
 //! - Not too many columns: the matrix A'A in one pass, and its eigenvectors.
-//! - Few components of many columns: subspace iteration `Q <- orth(A'A Q)` from a random start with some columns to spare (Halko,
-//!   Martinsson and Tropp 2011), until the Ritz values stand still. Each pass costs O(stored values x components).
+//! - Few components of many columns: subspace iteration `Q <- orth(A'A Q)` from a random start with some columns to
+//!   spare (Halko, Martinsson and Tropp 2011), until the Ritz values stand still. Each pass costs O(stored values x
+//!   components).
 
 use crate::{
     Ctx, Error, Matrix, Result, Source, X,
@@ -54,9 +55,9 @@ pub fn decompose(data: &dyn Source, ctx: &Ctx, centred: bool, wanted: Option<usi
 }
 
 impl Spectrum {
-    /// Exactly `count` directions. Those without variance say nothing about the rows, and which of them a decomposition returns is
-    /// chance: they are replaced by what is left of the first axes beside the directions before them, so that equal rows give equal directions
-    /// however they are written (weight 2 or twice).
+    /// Exactly `count` directions. Those without variance say nothing about the rows, and which of them a decomposition
+    /// returns is chance: they are replaced by what is left of the first axes beside the directions before them, so
+    /// that equal rows give equal directions however they are written (weight 2 or twice).
     pub fn complete(&mut self, count: usize) {
         let p = self.mean.len();
         let limit = self.rounding * self.squares.first().copied().unwrap_or(0.0);

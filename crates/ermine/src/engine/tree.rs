@@ -1,12 +1,12 @@
 //! A decision tree as plain arrays, and the one walk that every tree model predicts with.
 //!
-//! Nodes stand level by level, 16 bytes each, the two children of a split side by side, so that a step is
-//! `at = next + (x > threshold)` without a branch, and eight rows walk together to hide the memory's latency. A leaf points at itself.
-//! Only leaves keep values and weights: those of an inner node are sums over its leaves. On disk the shape is implied by the
-//! order of the nodes, which leaves about nine bytes a split.
+//! Nodes stand level by level, 16 bytes each, the two children of a split side by side, so that a step is `at = next +
+//! (x > threshold)` without a branch, and eight rows walk together to hide the memory's latency. A leaf points at
+//! itself. Only leaves keep values and weights: those of an inner node are sums over its leaves. On disk the shape is
+//! implied by the order of the nodes, which leaves about nine bytes a split.
 //!
-//! A missing value (NaN) goes where `missing left` says. A category goes left when its level is in the split's set; a level that the
-//! split never saw is missing.
+//! A missing value (NaN) goes where `missing left` says. A category goes left when its level is in the split's set; a
+//! level that the split never saw is missing.
 
 use crate::{Ctx, Error, Feature, Matrix, Result, X, core::trace};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,8 @@ const FEATURE: u32 = LEAF - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Node {
-    /// Of a number: left when x <= threshold. Of a category: the number of its set. Of a leaf: infinity, so that it stays.
+    /// Of a number: left when x <= threshold. Of a category: the number of its set. Of a leaf: infinity, so that it
+    /// stays.
     threshold: f64,
     /// Column and flags.
     feature: u32,
@@ -354,8 +355,9 @@ impl Tree {
                 loop {
                     let mut moved = 0;
                     for lane in 0..LANES {
-                        // SAFETY: building or loading a tree made sure that every feature is below `cols`, and that `next` and
-                        // `next + 1` of a split, and `next` of a leaf, which no number that is not NaN leaves, are nodes.
+                        // SAFETY: building or loading a tree made sure that every feature is below `cols`, and that
+                        // `next` and `next + 1` of a split, and `next` of a leaf, which no number that is not NaN
+                        // leaves, are nodes.
                         let to = unsafe {
                             let node = self.nodes.get_unchecked(at[lane] as usize);
                             let value = *lanes.get_unchecked(lane * cols + (node.feature & FEATURE) as usize);

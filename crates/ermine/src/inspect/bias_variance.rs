@@ -1,12 +1,14 @@
-//! Where the error comes from, by refits on disjoint halves of the rows (Geman, Bienenstock and Doursat 1992; Domingos 2000).
+//! Where the error comes from, by refits on disjoint halves of the rows (Geman, Bienenstock and Doursat 1992; Domingos
+//! 2000).
 //!
-//! Regression, squared error, f and g fitted to two halves that share no row: `(y - f)^2 + (y - g)^2 = 2 (y - f)(y - g) + (f - g)^2`. The
-//! halves are independent, so the mean of `(y - f)(y - g)` is squared bias and noise, and that of `(f - g)^2 / 2` the variance, both
-//! without bias. (Refits on bootstrap samples share rows, and their common errors would count as bias.) Noise cannot be told
-//! from bias by refits; it is estimated from pairs of nearest rows, `E (y_i - y_j)^2 / 2` (an upper bound: neighbours are not equal), or given.
+//! Regression, squared error, f and g fitted to two halves that share no row: `(y - f)^2 + (y - g)^2 = 2 (y - f)(y - g)
+//! + (f - g)^2`. The halves are independent, so the mean of `(y - f)(y - g)` is squared bias and noise, and that of `(f
+//! - g)^2 / 2` the variance, both without bias. (Refits on bootstrap samples share rows, and their common errors would
+//! count as bias.) Noise cannot be told from bias by refits; it is estimated from pairs of nearest rows, `E (y_i -
+//! y_j)^2 / 2` (an upper bound: neighbours are not equal), or given.
 //!
-//! Classification, 0/1 loss, m(x) the class that most refits say: bias is the share of rows where m is wrong, variance how often a
-//! refit differs from m. Variance hurts where m is right and helps where it is wrong: with two classes
+//! Classification, 0/1 loss, m(x) the class that most refits say: bias is the share of rows where m is wrong, variance
+//! how often a refit differs from m. Variance hurts where m is right and helps where it is wrong: with two classes
 //! `error = bias + variance where right - variance where wrong`.
 
 use crate::{
@@ -75,8 +77,8 @@ pub fn bias_variance(
     decompose(&ctx.map(refits.next_multiple_of(2), refit)?, &batch, noise)
 }
 
-/// The parts of the error from what each refit says of the same rows: values, or class codes. Refits 0 and 1, 2 and 3, and so on share
-/// no row.
+/// The parts of the error from what each refit says of the same rows: values, or class codes. Refits 0 and 1, 2 and 3,
+/// and so on share no row.
 pub fn decompose(answers: &[Vec<f64>], batch: &Batch, noise: Option<f64>) -> Result<BiasVariance> {
     if answers.len() < 2
         || answers.len() % 2 == 1

@@ -1,9 +1,11 @@
-//! Probabilities that mean what they say: a classifier's scores put through a rising function fitted on rows that it has not seen.
+//! Probabilities that mean what they say: a classifier's scores put through a rising function fitted on rows that it
+//! has not seen.
 //!
-//! Sigmoid (Platt 1999): `p = 1 / (1 + exp(a s + b))`, a and b by maximum likelihood with Platt's smoothed targets, Newton with
-//! halved steps (Lin, Lin and Weng 2007). Isotonic (Zadrozny and Elkan 2002): the rising step function of least squared error, by
-//! pooling neighbours that fall, O(n log n); between steps it interpolates. With several classes each has its own function and the
-//! results are brought to sum 1. The base model is fitted on all rows; the functions come from cross-validated scores.
+//! Sigmoid (Platt 1999): `p = 1 / (1 + exp(a s + b))`, a and b by maximum likelihood with Platt's smoothed targets,
+//! Newton with halved steps (Lin, Lin and Weng 2007). Isotonic (Zadrozny and Elkan 2002): the rising step function of
+//! least squared error, by pooling neighbours that fall, O(n log n); between steps it interpolates. With several
+//! classes each has its own function and the results are brought to sum 1. The base model is fitted on all rows; the
+//! functions come from cross-validated scores.
 
 use crate::{
     AnyEstimator, AnyModel, Array, Ctx, Data, Error, Fit, Info, Matrix, Output, Passes, Result, Shape, Source, Spec,

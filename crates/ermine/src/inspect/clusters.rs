@@ -1,8 +1,9 @@
-//! How many clusters: k-means for each k in a range, judged by the elbow of the inertia and by the silhouette; mixtures by AIC and BIC.
+//! How many clusters: k-means for each k in a range, judged by the elbow of the inertia and by the silhouette; mixtures
+//! by AIC and BIC.
 //!
-//! The inertia always falls with k. Its elbow is the k farthest below the chord from the first to the last point, both axes brought to 0..1
-//! (Satopaa, Albrecht, Irwin and Raghavan 2011). The silhouette (Rousseeuw 1987) compares every pair of rows, so that it is computed on at most
-//! [`SAMPLE`] rows, drawn by seed, with the labels of the whole fit.
+//! The inertia always falls with k. Its elbow is the k farthest below the chord from the first to the last point, both
+//! axes brought to 0..1 (Satopaa, Albrecht, Irwin and Raghavan 2011). The silhouette (Rousseeuw 1987) compares every
+//! pair of rows, so that it is computed on at most [`SAMPLE`] rows, drawn by seed, with the labels of the whole fit.
 
 use crate::{
     Ctx, Data, Error, Estimator, Numbers, Result,

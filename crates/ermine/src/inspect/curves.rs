@@ -1,5 +1,5 @@
-//! Learning and validation curves: scores on the rows that were learned from and on held-out rows, against the number of rows or the
-//! value of a parameter, with what they say in plain words.
+//! Learning and validation curves: scores on the rows that were learned from and on held-out rows, against the number
+//! of rows or the value of a parameter, with what they say in plain words.
 
 use crate::{
     Ctx, Data, Error, Result, Spec, Value,
@@ -87,7 +87,8 @@ pub fn learning_verdict(points: &[CurvePoint], metric: &Metric) -> String {
     let gap = last.train - last.test;
     let rise = last.test - before.test;
     let still_rising = rise > last.test_error.max(before.test_error).max(1e-12);
-    // Overfitting is a fair part of what the model gets wrong; a stump that is wrong on all rows alike does not overfit.
+    // Overfitting is a fair part of what the model gets wrong; a stump that is wrong on all rows alike does not
+    // overfit.
     let room = (if metric.greater_is_better { 1.0 } else { 0.0 } - last.test).max(0.0);
     let wide = gap > 2.0 * noise && gap > 0.25 * room;
     let numbers = format!(
@@ -101,7 +102,8 @@ pub fn learning_verdict(points: &[CurvePoint], metric: &Metric) -> String {
         (true, false) => "Overfitting, and more rows are unlikely to help; try a simpler or more regularised model",
         (false, true) => "No sign of overfitting; more rows would help",
         (false, false) => {
-            "No sign of overfitting; more rows are unlikely to help. If the score is too low (underfitting), try a more \
+            "No sign of overfitting; more rows are unlikely to help. If the score is too low (underfitting), try a \
+             more \
              flexible model or better columns"
         }
     };

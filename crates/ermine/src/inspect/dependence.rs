@@ -1,6 +1,6 @@
-//! Partial dependence (Friedman 2001) and individual conditional expectation (Goldstein et al. 2015): the prediction as a function of
-//! one column, all others as they are. The average over rows is the partial dependence; one curve a row is ICE. Where
-//! columns depend on each other it asks the model about rows that do not occur.
+//! Partial dependence (Friedman 2001) and individual conditional expectation (Goldstein et al. 2015): the prediction as
+//! a function of one column, all others as they are. The average over rows is the partial dependence; one curve a row
+//! is ICE. Where columns depend on each other it asks the model about rows that do not occur.
 
 use crate::{
     AnyModel, Ctx, Error, Matrix, Output, Result, X,

@@ -1,6 +1,6 @@
-//! Permutation importance (Breiman 2001; Fisher, Rudin and Dominici 2019): how much a score falls when the values of one column are
-//! shuffled among the rows, so that they say nothing any more. On rows that the model has not seen it tells what the
-//! prediction rests on. Columns that repeat each other share their importance or hide it.
+//! Permutation importance (Breiman 2001; Fisher, Rudin and Dominici 2019): how much a score falls when the values of
+//! one column are shuffled among the rows, so that they say nothing any more. On rows that the model has not seen it
+//! tells what the prediction rests on. Columns that repeat each other share their importance or hide it.
 
 use crate::{
     AnyModel, Ctx, Error, Result, X,

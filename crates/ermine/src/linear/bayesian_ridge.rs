@@ -1,10 +1,11 @@
-//! Bayesian ridge: y = w.x + b + noise of precision alpha, w normal of precision lambda, both precisions with Gamma priors and set to
-//! what makes the data most probable (type II maximum likelihood).
+//! Bayesian ridge: y = w.x + b + noise of precision alpha, w normal of precision lambda, both precisions with Gamma
+//! priors and set to what makes the data most probable (type II maximum likelihood).
 //!
-//! In the eigenvectors of the scatter matrix, with eigenvalues s and g = sum_k alpha s_k / (lambda + alpha s_k) the number of
-//! well-determined parameters, the fixed point is lambda = (g + 2 lambda_1) / (||w||^2 + 2 lambda_2), alpha = (n - g + 2 alpha_1) /
-//! (||y - Xw||^2 + 2 alpha_2) (MacKay 1992; Tipping 2001). One pass over the rows, one eigendecomposition, then O(p) a step. The
-//! objective in the log is minus the log marginal likelihood. Predictions come with their standard deviation.
+//! In the eigenvectors of the scatter matrix, with eigenvalues s and g = sum_k alpha s_k / (lambda + alpha s_k) the
+//! number of well-determined parameters, the fixed point is lambda = (g + 2 lambda_1) / (||w||^2 + 2 lambda_2), alpha =
+//! (n - g + 2 alpha_1) / (||y - Xw||^2 + 2 alpha_2) (MacKay 1992; Tipping 2001). One pass over the rows, one
+//! eigendecomposition, then O(p) a step. The objective in the log is minus the log marginal likelihood. Predictions
+//! come with their standard deviation.
 
 use super::{LinearModel, model::scores};
 use crate::{

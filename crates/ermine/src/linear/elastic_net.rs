@@ -1,5 +1,5 @@
-//! The elastic net: `min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2` (Zou and Hastie 2005): zeros as
-//! the lasso has them, and columns that say the same share their weight. The work is in
+//! The elastic net: `min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2` (Zou and
+//! Hastie 2005): zeros as the lasso has them, and columns that say the same share their weight. The work is in
 //! [`coordinate`](crate::engine::coordinate).
 
 use super::{
@@ -44,8 +44,8 @@ impl ElasticNet {
         }
     }
 
-    /// Solutions for many strengths, strongest first; `alpha` is not used. `eps` is the last strength over the first when
-    /// `alphas` is a count.
+    /// Solutions for many strengths, strongest first; `alpha` is not used. `eps` is the last strength over the first
+    /// when `alphas` is a count.
     pub fn path(&self, alphas: &Alphas, eps: f64, data: &dyn Source, ctx: &Ctx) -> Result<Path> {
         self.net().path(alphas, eps, data, ctx)
     }

@@ -47,7 +47,8 @@ impl Estimator for ElasticNetCV {
         ..Info::new(
             "linear_model",
             Task::Regression,
-            "min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2, alpha and r by cross-validation",
+            "min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha r ||w||_1 + alpha (1 - r)/2 ||w||^2, alpha and r by \
+             cross-validation",
             Passes::Many,
         )
     };

@@ -1,5 +1,5 @@
-//! Gamma regression: `min_{w,b} mean_i (s_i + y_i e^{-s_i}) + alpha/2 ||w||^2`, s = w.x + b: positive amounts of constant relative spread.
-//! The work is in [`newton`](crate::engine::newton): one fused pass a step.
+//! Gamma regression: `min_{w,b} mean_i (s_i + y_i e^{-s_i}) + alpha/2 ||w||^2`, s = w.x + b: positive amounts of
+//! constant relative spread. The work is in [`newton`](crate::engine::newton): one fused pass a step.
 
 use super::glm::{Glm, GlmModel};
 use crate::{

@@ -1,11 +1,11 @@
 //! The generalised linear model: `link(E y) = w.x + b + offset`, y from a member of the exponential family, fitted by
 //! `min 1/2 mean_i deviance(y_i, mean_i) + alpha (1 - r)/2 ||w||^2 + alpha r ||w||_1`.
 //!
-//! An offset is a column of x that enters the score with coefficient one; an exposure is one that enters by its logarithm, so
-//! that under the log link the mean is a rate times the exposure. As columns they pass through splits, files and prediction
-//! like any other. Newton's method with the observed curvature where the loss is convex in the score, Fisher scoring
-//! otherwise; the work is in [`newton`](crate::engine::newton).
-//! Standard errors and p-values come from [`glm_summary`](super::glm_summary).
+//! An offset is a column of x that enters the score with coefficient one; an exposure is one that enters by its
+//! logarithm, so that under the log link the mean is a rate times the exposure. As columns they pass through splits,
+//! files and prediction like any other. Newton's method with the observed curvature where the loss is convex in the
+//! score, Fisher scoring otherwise; the work is in [`newton`](crate::engine::newton). Standard errors and p-values come
+//! from [`glm_summary`](super::glm_summary).
 
 use super::glm::{Glm, GlmModel};
 use crate::{
@@ -86,7 +86,8 @@ impl Estimator for GeneralizedLinearRegressor {
         ..Info::new(
             "linear_model",
             Task::Regression,
-            "min_{w,b} mean_i deviance(y_i, mean_i) / 2 + alpha ((1 - r)/2 ||w||^2 + r ||w||_1),  link(mean) = w.x + b + offset",
+            "min_{w,b} mean_i deviance(y_i, mean_i) / 2 + alpha ((1 - r)/2 ||w||^2 + r ||w||_1),  link(mean) = w.x + \
+             b + offset",
             Passes::Many,
         )
     };

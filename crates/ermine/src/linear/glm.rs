@@ -13,7 +13,8 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The problem: `min 1/(2 sum w) sum_i w_i deviance(y_i, mean_i) + alpha (1 - r)/2 ||w||^2 + alpha r ||w||_1`, link(mean) = w.x + b.
+/// The problem: `min 1/(2 sum w) sum_i w_i deviance(y_i, mean_i) + alpha (1 - r)/2 ||w||^2 + alpha r ||w||_1`,
+/// link(mean) = w.x + b.
 pub struct Glm<'a> {
     pub name: &'a str,
     pub family: Family,

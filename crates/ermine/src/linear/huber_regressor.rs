@@ -1,15 +1,17 @@
-//! Huber regression, robust to outliers in y: `min_{w,b,sigma>0} sum_i w_i (sigma + H((y_i - w.x_i - b) / sigma) sigma) + alpha ||w||^2` with
-//! H(z) = z^2 up to epsilon and 2 epsilon |z| - epsilon^2 beyond (Huber 1981; Owen 2007). The scale sigma is estimated jointly, and the problem is
-//! convex in all three. With `delta` the scale is fixed: residuals above delta, in units of y, count linearly.
+//! Huber regression, robust to outliers in y: `min_{w,b,sigma>0} sum_i w_i (sigma + H((y_i - w.x_i - b) / sigma) sigma)
+//! + alpha ||w||^2` with H(z) = z^2 up to epsilon and 2 epsilon |z| - epsilon^2 beyond (Huber 1981; Owen 2007). The
+//! scale sigma is estimated jointly, and the problem is convex in all three. With `delta` the scale is fixed: residuals
+//! above delta, in units of y, count linearly.
 //!
-//! Method. Newton's on a piecewise quadratic: with z = (x, 1, r / sigma) the Hessian is the sum of 2 z z' / sigma over the
-//! rows within epsilon sigma, so that loss, gradient and Hessian are one fused pass. Rows beyond have no curvature, so steps are
-//! damped by that of all rows as far as the objective does not follow the quadratic (Levenberg 1944, Marquardt 1963). A sum:
-//! any source. Cost O(n p^2) a pass. The outliers are reported row by row.
+//! Method. Newton's on a piecewise quadratic: with z = (x, 1, r / sigma) the Hessian is the sum of 2 z z' / sigma over
+//! the rows within epsilon sigma, so that loss, gradient and Hessian are one fused pass. Rows beyond have no curvature,
+//! so steps are damped by that of all rows as far as the objective does not follow the quadratic (Levenberg 1944,
+//! Marquardt 1963). A sum: any source. Cost O(n p^2) a pass. The outliers are reported row by row.
 //!
-//! Certificate. The dual is `max sum_i w_i v_i y_i - |sum_i w_i v_i x_i|^2 / (4 alpha)` over |v_i| <= 2 epsilon, sum_i w_i v_i = 0 and, as the price of a free
-//! scale, sum_i w_i v_i^2 <= 4 sum_i w_i (a fixed delta pays w_i v_i^2 / 4 for each row instead). The slopes of the loss, moved onto the equations
-//! by the rows within the limit and shrunk into the bounds, are feasible: what separates both objectives bounds the error.
+//! Certificate. The dual is `max sum_i w_i v_i y_i - |sum_i w_i v_i x_i|^2 / (4 alpha)` over |v_i| <= 2 epsilon, sum_i
+//! w_i v_i = 0 and, as the price of a free scale, sum_i w_i v_i^2 <= 4 sum_i w_i (a fixed delta pays w_i v_i^2 / 4 for
+//! each row instead). The slopes of the loss, moved onto the equations by the rows within the limit and shrunk into the
+//! bounds, are feasible: what separates both objectives bounds the error.
 
 use super::{LinearModel, model::scores, net::RowProducts};
 use crate::{
@@ -155,14 +157,15 @@ impl Problem<'_> {
                 .hint("bring the columns and the target to a common scale"));
         }
         let mut path = vec![here.loss];
-        // At the start nearly all rows are within the limit, and the step to their minimum would leave most of them beyond it.
+        // At the start nearly all rows are within the limit, and the step to their minimum would leave most of them
+        // beyond it.
         let (mut halt, mut damping) = (Halt::MaxIter, if self.fixed { 0.0 } else { 0.4 });
         let mut bound = Bound::new(f64::INFINITY, tol, here.loss, here.loss);
         let mut rejected = 0;
         while path.len() <= self.huber.max_iter {
             let (step, promised) = self.step(&theta, &here, damping);
-            // Worth a pass to prove it when the quadratic has little left to gain. Coefficients come closer than the objective shows:
-            // the gradient goes to the tolerance too, as far as rounding lets it.
+            // Worth a pass to prove it when the quadratic has little left to gain. Coefficients come closer than the
+            // objective shows: the gradient goes to the tolerance too, as far as rounding lets it.
             if promised <= tol * here.loss && (rejected > 0 || largest(&here.gradient) <= tol * self.weight) {
                 bound = self.bound(&theta, &here)?;
                 if bound.holds() {
@@ -232,7 +235,8 @@ impl Problem<'_> {
         }
     }
 
-    /// The slopes, moved onto the equations by rows that have room: those within the limit by their curvature, the others hardly.
+    /// The slopes, moved onto the equations by rows that have room: those within the limit by their curvature, the
+    /// others hardly.
     fn bound(&self, theta: &[f64], here: &Bowl) -> Result<Bound> {
         let (p, alpha, tol) = (self.cols(), self.huber.alpha, self.huber.tol);
         let stride = linalg::padded(p + 2);

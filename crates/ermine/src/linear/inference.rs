@@ -1,13 +1,15 @@
 //! What a fitted linear model says about its population: standard errors, tests, intervals and criteria, as plain data.
 //!
-//! Under y = w.x + b + normal noise, the coefficients are normal about the truth with covariance sigma^2 (X'X)^-1, and sigma^2 is
-//! estimated by RSS / (n - k). A weight counts as that many rows. Criteria follow R: the variance is one of the parameters that
-//! AIC and BIC count. Inference is for models without a penalty: a penalty biases what is tested here.
+//! Under y = w.x + b + normal noise, the coefficients are normal about the truth with covariance sigma^2 (X'X)^-1, and
+//! sigma^2 is estimated by RSS / (n - k). A weight counts as that many rows. Criteria follow R: the variance is one of
+//! the parameters that AIC and BIC count. Inference is for models without a penalty: a penalty biases what is tested
+//! here.
 //!
-//! A generalised linear model is asymptotically normal with covariance phi (X'WX)^-1, W the expected curvature; phi is 1 for
-//! counts and classes and Pearson's estimate otherwise, and then t takes the place of the normal.
+//! A generalised linear model is asymptotically normal with covariance phi (X'WX)^-1, W the expected curvature; phi is
+//! 1 for counts and classes and Pearson's estimate otherwise, and then t takes the place of the normal.
 //!
-//! A column that depends on others is aliased, as in R: it has no estimate of its own, and the others have those of the model without it.
+//! A column that depends on others is aliased, as in R: it has no estimate of its own, and the others have those of the
+//! model without it.
 
 use super::{GlmModel, LinearModel, LogisticModel};
 use crate::{
@@ -247,7 +249,8 @@ impl Summary {
     pub fn table(&self, names: &[String]) -> String {
         let mut out = coefficient_table(&self.terms, &self.aliased, self.level, names, ["t value", "Pr(>|t|)"]);
         let line = format!(
-            "\nResidual standard error: {:.4} on {} degrees of freedom\nMultiple R-squared: {:.4}, Adjusted R-squared: {:.4}\n\
+            "\nResidual standard error: {:.4} on {} degrees of freedom\nMultiple R-squared: {:.4}, Adjusted \
+             R-squared: {:.4}\n\
              F-statistic: {:.4} on {} and {} DF, p-value: {:.4e}\nAIC: {:.2}, BIC: {:.2}, log-likelihood: {:.2}\n",
             self.variance.sqrt(),
             self.degrees,
@@ -335,8 +338,8 @@ pub struct GlmSummary {
     pub aliased: Vec<Redundant>,
 }
 
-/// Standard errors, tests and deviances of a generalised linear model without a penalty, on the rows it was fitted to. The target is
-/// numbers, or two classes for a Bernoulli model.
+/// Standard errors, tests and deviances of a generalised linear model without a penalty, on the rows it was fitted to.
+/// The target is numbers, or two classes for a Bernoulli model.
 pub fn glm_summary(model: &GlmModel, intercept: bool, level: f64, data: &dyn Source, ctx: &Ctx) -> Result<GlmSummary> {
     let p = model.coef.cols;
     let gram = reduce(ctx, data, &CrossProducts { cols: p, targets: 0 })?;
@@ -379,7 +382,8 @@ pub fn glm_summary(model: &GlmModel, intercept: bool, level: f64, data: &dyn Sou
     let terms = terms(&coef, level_of, intercept, &covariance, freedom, level);
     let log_likelihood = match model.family {
         Family::Tweedie { .. } => None,
-        // The dispersion of the likelihood is that of maximum likelihood for the normal, the deviance's otherwise (as R).
+        // The dispersion of the likelihood is that of maximum likelihood for the normal, the deviance's otherwise (as
+        // R).
         family => {
             let phi = if family.fixed_dispersion() { 1.0 } else { at.deviance / n };
             Some(reduce(ctx, data, &Likelihood { model, phi })?)

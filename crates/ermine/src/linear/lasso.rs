@@ -1,5 +1,5 @@
-//! The lasso: `min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1`, which sets coefficients to zero (Tibshirani 1996). It is
-//! the most probable w under a Laplace prior of scale sigma^2 / (n alpha). The work is in
+//! The lasso: `min_{w,b} 1/(2n) sum_i (y_i - w.x_i - b)^2 + alpha ||w||_1`, which sets coefficients to zero (Tibshirani
+//! 1996). It is the most probable w under a Laplace prior of scale sigma^2 / (n alpha). The work is in
 //! [`coordinate`](crate::engine::coordinate).
 
 use super::{
@@ -42,8 +42,8 @@ impl Lasso {
         }
     }
 
-    /// Solutions for many strengths, strongest first; `alpha` is not used. `eps` is the last strength over the first when
-    /// `alphas` is a count.
+    /// Solutions for many strengths, strongest first; `alpha` is not used. `eps` is the last strength over the first
+    /// when `alphas` is a count.
     pub fn path(&self, alphas: &Alphas, eps: f64, data: &dyn Source, ctx: &Ctx) -> Result<Path> {
         self.net().path(alphas, eps, data, ctx)
     }

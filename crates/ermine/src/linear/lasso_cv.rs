@@ -1,5 +1,6 @@
-//! The lasso with its strength chosen by cross-validation over contiguous folds, then fitted on all rows. With up to a few
-//! thousand columns one pass over the rows gives the moments of every fold, and every path and error follows from them.
+//! The lasso with its strength chosen by cross-validation over contiguous folds, then fitted on all rows. With up to a
+//! few thousand columns one pass over the rows gives the moments of every fold, and every path and error follows from
+//! them.
 
 use super::{
     net,

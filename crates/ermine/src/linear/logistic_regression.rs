@@ -1,13 +1,15 @@
-//! Logistic regression: `min_{W,b} C sum_i w_i loss(y_i, W x_i + b) + (1 - r)/2 ||W||^2 + r ||W||_1`, the intercepts free.
+//! Logistic regression: `min_{W,b} C sum_i w_i loss(y_i, W x_i + b) + (1 - r)/2 ||W||^2 + r ||W||_1`, the intercepts
+//! free.
 //!
-//! Two classes have one row of W and the loss ln(1 + e^-m), m the margin; more have a row each and the loss
-//! ln(sum_k e^{s_k}) - s_y. The L2 penalty is a normal prior of variance C on every coefficient, the L1 penalty a Laplace prior
+//! Two classes have one row of W and the loss ln(1 + e^-m), m the margin; more have a row each and the loss ln(sum_k
+//! e^{s_k}) - s_y. The L2 penalty is a normal prior of variance C on every coefficient, the L1 penalty a Laplace prior
 //! of scale C; C of infinity is maximum likelihood.
 //!
-//! Method. Two classes: [`newton`]. More: L-BFGS with loss and gradient fused in each pass, scaled by the curvature of each
-//! column, orthant-wise when there is an L1 part. Columns are centred inside (the intercept takes up the difference), so an
-//! offset costs no digits. The fit ends when the duality gap is within `tol` of the objective. Without a penalty, classes that a
-//! plane separates have no finite optimum: that is detected by one more pass, and said.
+//! Method. Two classes: [`newton`]. More: L-BFGS with loss and gradient fused in each pass, scaled by the curvature of
+//! each column, orthant-wise when there is an L1 part. Columns are centred inside (the intercept takes up the
+//! difference), so an offset costs no digits. The fit ends when the duality gap is within `tol` of the objective.
+//! Without a penalty, classes that a plane separates have no finite optimum: that is detected by one more pass, and
+//! said.
 
 use super::model::{check_linear, coef_array, scores};
 use crate::{
@@ -234,9 +236,9 @@ impl Problem<'_> {
         Ok(Minimum { w: outcome.w, path: outcome.path, proof, halt: outcome.halt.unwrap_or(Halt::Rounding) })
     }
 
-    /// The duality gap of three or more classes, from loss and gradient alone. The dual has a distribution over the classes for
-    /// each row; those of the model, mixed with one for all rows so that they add up to the counts of the classes as free
-    /// intercepts demand, are a feasible point. Its entropy is at least that share of the model's own.
+    /// The duality gap of three or more classes, from loss and gradient alone. The dual has a distribution over the
+    /// classes for each row; those of the model, mixed with one for all rows so that they add up to the counts of the
+    /// classes as free intercepts demand, are a feasible point. Its entropy is at least that share of the model's own.
     fn bound(&self, smooth: &Smooth, theta: &[f64], value: f64) -> Bound {
         let (p, k) = (self.cols(), self.outputs());
         let (l1, l2) = self.penalty();
@@ -301,7 +303,8 @@ impl Problem<'_> {
             if least > 0.0 {
                 let path = log.objective.clone();
                 log = FitLog::ended(log.passes(), path, Halt::MaxIter, log.certificate().clone()).with_notes(vec![
-                    "the classes are separated by a plane: without a penalty the coefficients have no finite optimum, and \
+                    "the classes are separated by a plane: without a penalty the coefficients have no finite optimum, \
+                     and \
                      these are only where the fit stopped; a finite C has one"
                         .into(),
                 ]);
@@ -362,7 +365,8 @@ struct Slope {
     scores: Vec<f64>,
 }
 
-/// What L-BFGS sees, with where it was last evaluated and the slopes where all coefficients are zero, which the bound needs.
+/// What L-BFGS sees, with where it was last evaluated and the slopes where all coefficients are zero, which the bound
+/// needs.
 struct Smooth<'a> {
     problem: &'a Problem<'a>,
     last: RefCell<Option<Evaluated>>,

@@ -1,9 +1,9 @@
 //! The perceptron (Rosenblatt 1958): go through the rows, and add to the weights every row that is on the wrong side.
 //!
-//! It minimises sum_i max(0, -m_i) by unit steps. If some plane separates the classes with margin gamma among rows no longer than R, it
-//! makes at most (R / gamma)^2 mistakes (Novikoff 1962). The log's objective is the number of mistakes of each pass, and a note
-//! says whether the rows were separated and what the theorem then allows. Several classes: each against the rest.
-//! `resume` is a partial fit: one pass.
+//! It minimises sum_i max(0, -m_i) by unit steps. If some plane separates the classes with margin gamma among rows no
+//! longer than R, it makes at most (R / gamma)^2 mistakes (Novikoff 1962). The log's objective is the number of
+//! mistakes of each pass, and a note says whether the rows were separated and what the theorem then allows. Several
+//! classes: each against the rest. `resume` is a partial fit: one pass.
 
 use super::{
     sgd::{SgdModel, cost, descend},

@@ -1,5 +1,5 @@
-//! Least squares with an L2 penalty: `min_{W,b} sum_i w_i ||y_i - W x_i - b||^2 + alpha ||W||^2`, the intercept free. It is the
-//! most probable W under a normal prior of variance sigma^2 / alpha. The work is in [`least_squares`].
+//! Least squares with an L2 penalty: `min_{W,b} sum_i w_i ||y_i - W x_i - b||^2 + alpha ||W||^2`, the intercept free.
+//! It is the most probable W under a normal prior of variance sigma^2 / alpha. The work is in [`least_squares`].
 
 use super::LinearModel;
 use crate::{

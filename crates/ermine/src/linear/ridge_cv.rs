@@ -1,14 +1,15 @@
 //! Ridge with its strength chosen by cross-validation: leaving out one row at a time in closed form, or fold by fold.
 //!
-//! With h_i the i-th diagonal of the hat matrix, the prediction of row i by the fit without it misses by r_i / (1 - h_i). One
-//! eigendecomposition of the scatter matrix gives residuals and leverages for every strength, by one projection of each row: two passes
-//! for any number of strengths. Weights count in the fit and in the error; a row is left out with all of its weight.
+//! With h_i the i-th diagonal of the hat matrix, the prediction of row i by the fit without it misses by r_i / (1 -
+//! h_i). One eigendecomposition of the scatter matrix gives residuals and leverages for every strength, by one
+//! projection of each row: two passes for any number of strengths. Weights count in the fit and in the error; a row is
+//! left out with all of its weight.
 //!
-//! Folds need one pass: the moments of each fold, merged over the others, give the fits of every strength, and the moments of the fold
-//! their errors.
+//! Folds need one pass: the moments of each fold, merged over the others, give the fits of every strength, and the
+//! moments of the fold their errors.
 //!
-//! Lengths and angles are all that ridge sees of the columns, so where there are more columns than rows, the rows are first written in
-//! coordinates of the space that they span.
+//! Lengths and angles are all that ridge sees of the columns, so where there are more columns than rows, the rows are
+//! first written in coordinates of the space that they span.
 
 use super::{LinearModel, model::class_of, net::RowProducts};
 use crate::{
@@ -117,7 +118,8 @@ pub(super) struct Choice<'a> {
 pub(super) fn cost(shape: &Shape, alphas: usize, cv: Option<usize>) -> f64 {
     let (n, p, targets) = shape.sizes();
     let (least, alphas) = (n.min(p), alphas as f64);
-    // An eigendecomposition, and each row in its directions for every strength; or a small system for each fold and strength.
+    // An eigendecomposition, and each row in its directions for every strength; or a small system for each fold and
+    // strength.
     let choose = match cv {
         None => 0.5 * least.powi(3) + n * (60.0 + least * (0.15 * least + targets * alphas)),
         Some(folds) => (folds as f64 + 1.0) * alphas * (1e4 + 0.5 * least.powi(3)),
@@ -206,8 +208,8 @@ impl Choice<'_> {
         Ok(((0..self.alphas.len()).map(mean).collect(), others(folds.count())))
     }
 
-    /// Rows in coordinates of the space that they span (about their mean if there is an intercept): with the eigenvectors U and
-    /// eigenvalues L of their inner products these are U L^(1/2).
+    /// Rows in coordinates of the space that they span (about their mean if there is an intercept): with the
+    /// eigenvectors U and eigenvalues L of their inner products these are U L^(1/2).
     fn coordinates(&self, rows: &Rows, ctx: &Ctx) -> Result<Matrix> {
         let mut x = rows.x.clone();
         if self.intercept {

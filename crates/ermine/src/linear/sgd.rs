@@ -153,7 +153,8 @@ fn verdict(batch: &Batch, coef: &Matrix, intercept: &[f64], descents: &[Descent]
     }
     let bound = radius2 / (margin * margin);
     format!(
-        "separated after {total} mistakes with margin {margin:.3e}; with it the theorem allows at most (R/margin)^2 = {bound:.3e}"
+        "separated after {total} mistakes with margin {margin:.3e}; with it the theorem allows at most (R/margin)^2 = \
+         {bound:.3e}"
     )
 }
 
@@ -233,7 +234,8 @@ impl Model for SgdModel {
     }
 }
 
-/// Nanoseconds of a descent for each class over so many epochs as it usually takes to its tolerance, more where an epoch has few rows.
+/// Nanoseconds of a descent for each class over so many epochs as it usually takes to its tolerance, more where an
+/// epoch has few rows.
 pub fn cost(shape: &Shape, epochs: usize, max_iter: usize) -> f64 {
     let (n, p, classes) = shape.sizes();
     let descents = if classes > 2.0 { classes } else { 1.0 };

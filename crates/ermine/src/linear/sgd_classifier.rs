@@ -1,6 +1,6 @@
-//! Linear classification by stochastic gradients: hinge (a linear support vector machine), logistic, modified Huber, squared hinge,
-//! and perceptron losses, one class against the rest. The work, and what is promised for badly scaled columns, is
-//! in [`sgd`](crate::engine::sgd). `resume` is a partial fit: one pass.
+//! Linear classification by stochastic gradients: hinge (a linear support vector machine), logistic, modified Huber,
+//! squared hinge, and perceptron losses, one class against the rest. The work, and what is promised for badly scaled
+//! columns, is in [`sgd`](crate::engine::sgd). `resume` is a partial fit: one pass.
 
 use super::{
     sgd::{SgdModel, WHY, cost, descend, passes},

@@ -1,5 +1,6 @@
-//! Linear regression by stochastic gradients: squared, Huber and epsilon-insensitive losses with an L2, L1 or mixed penalty. The
-//! work, and what is promised for badly scaled columns, is in [`sgd`](crate::engine::sgd). `resume` is a partial fit: one pass.
+//! Linear regression by stochastic gradients: squared, Huber and epsilon-insensitive losses with an L2, L1 or mixed
+//! penalty. The work, and what is promised for badly scaled columns, is in [`sgd`](crate::engine::sgd). `resume` is a
+//! partial fit: one pass.
 
 use super::sgd::{SgdModel, WHY, cost, descend, passes};
 use crate::{

@@ -1,7 +1,8 @@
-//! Tweedie regression: `min_{w,b} 1/2 mean_i deviance_power(y_i, mean_i) + alpha/2 ||w||^2`, where the variance grows as mean^power.
+//! Tweedie regression: `min_{w,b} 1/2 mean_i deviance_power(y_i, mean_i) + alpha/2 ||w||^2`, where the variance grows
+//! as mean^power.
 //!
-//! Power 0 is the normal, 1 Poisson, 2 Gamma, 3 inverse Gaussian; between 1 and 2 the amounts may be exactly zero (claims,
-//! rainfall). The work is in [`newton`](crate::engine::newton).
+//! Power 0 is the normal, 1 Poisson, 2 Gamma, 3 inverse Gaussian; between 1 and 2 the amounts may be exactly zero
+//! (claims, rainfall). The work is in [`newton`](crate::engine::newton).
 
 use super::glm::{Glm, GlmModel};
 use crate::{

@@ -1,7 +1,7 @@
 //! What a confusion matrix says, and how good predicted probabilities are.
 //!
-//! For one class c against the rest: TP rows of c called c, FN rows of c called otherwise, FP other rows called c, TN the
-//! rest; all of them sums of weights. A ratio 0/0 counts as 0, as in scikit-learn, unless said otherwise.
+//! For one class c against the rest: TP rows of c called c, FN rows of c called otherwise, FP other rows called c, TN
+//! the rest; all of them sums of weights. A ratio 0/0 counts as 0, as in scikit-learn, unless said otherwise.
 
 use super::same_length;
 use crate::{Error, Matrix, Result, engine::quantile};
@@ -172,7 +172,8 @@ impl Confusion {
         self.average(average, Counts::jaccard)
     }
 
-    /// Correlation of truth and prediction (Matthews 1975; Gorodkin 2004 for several classes); 0 where it is not defined.
+    /// Correlation of truth and prediction (Matthews 1975; Gorodkin 2004 for several classes); 0 where it is not
+    /// defined.
     pub fn matthews(&self) -> f64 {
         let n = self.total();
         let (mut correct, mut tp, mut tt, mut pp) = (0.0, 0.0, 0.0, 0.0);
@@ -187,8 +188,8 @@ impl Confusion {
         if spread == 0.0 { 0.0 } else { (correct * n - tp) / spread.sqrt() }
     }
 
-    /// Agreement beyond chance (Cohen 1960), `1 - sum d O / sum d E` with `d_ij = |i - j|^power` and `power` 0 for all errors
-    /// alike (then classes count in their order among those that appear). NaN where it is not defined.
+    /// Agreement beyond chance (Cohen 1960), `1 - sum d O / sum d E` with `d_ij = |i - j|^power` and `power` 0 for all
+    /// errors alike (then classes count in their order among those that appear). NaN where it is not defined.
     pub fn kappa(&self, power: u32) -> f64 {
         let classes: Vec<usize> = self.appearing().collect();
         let n = self.total();

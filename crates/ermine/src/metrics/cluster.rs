@@ -1,4 +1,5 @@
-//! How good groups are: against known labels (Rand index, mutual information), and by themselves (silhouette and its kin).
+//! How good groups are: against known labels (Rand index, mutual information), and by themselves (silhouette and its
+//! kin).
 //!
 //! Labels are any integers; -1 (noise) is a label like any other, as in scikit-learn.
 
@@ -104,7 +105,8 @@ fn groups(x: &X, labels: &[i64]) -> Result<(Vec<usize>, Vec<f64>)> {
     Ok((codes, counts))
 }
 
-/// `(b - a) / max(a, b)` of each row, a the mean distance to its own cluster, b that to the nearest other (Rousseeuw 1987).
+/// `(b - a) / max(a, b)` of each row, a the mean distance to its own cluster, b that to the nearest other (Rousseeuw
+/// 1987).
 pub fn silhouette_samples(ctx: &Ctx, x: &X, labels: &[i64]) -> Result<Vec<f64>> {
     let (codes, counts) = groups(x, labels)?;
     let rows = x.to_matrix();
@@ -153,7 +155,8 @@ pub fn calinski_harabasz_score(x: &X, labels: &[i64]) -> Result<f64> {
     Ok(if within == 0.0 { 1.0 } else { between * (n - k) / (within * (k - 1.0)) })
 }
 
-/// Mean over clusters of the worst (spread + spread) / distance with another (Davies and Bouldin 1979): smaller is better.
+/// Mean over clusters of the worst (spread + spread) / distance with another (Davies and Bouldin 1979): smaller is
+/// better.
 pub fn davies_bouldin_score(x: &X, labels: &[i64]) -> Result<f64> {
     let (codes, counts) = groups(x, labels)?;
     let centres = centroids(x, &codes, &counts);

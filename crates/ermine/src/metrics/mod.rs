@@ -1,8 +1,8 @@
 //! How good predictions are: the list of metrics, and the plain functions behind it.
 //!
 //! A metric has scikit-learn's scoring name. [`Metric::value`] is the quantity itself (an error is positive);
-//! [`Metric::score`] turns it so that more is better, which is what searches compare. NaN means that the data do not define it (an
-//! area with one class, R2 of one row). Parallel work runs in the pool of the caller (`ctx.install`).
+//! [`Metric::score`] turns it so that more is better, which is what searches compare. NaN means that the data do not
+//! define it (an area with one class, R2 of one row). Parallel work runs in the pool of the caller (`ctx.install`).
 //!
 //! ```
 //! use ermine::{Ctx, Matrix, Target, metrics};
@@ -354,8 +354,8 @@ pub struct Interval {
     pub level: f64,
 }
 
-/// The percentile interval (Efron 1979) of any statistic of rows, given by numbers. Resamples on which the statistic is not
-/// defined do not count.
+/// The percentile interval (Efron 1979) of any statistic of rows, given by numbers. Resamples on which the statistic is
+/// not defined do not count.
 pub fn bootstrap(
     ctx: &Ctx,
     rows: usize,

@@ -1,8 +1,10 @@
-//! How well a score orders rows: ROC and precision-recall curves, the areas under them, and the threshold for a stated cost.
+//! How well a score orders rows: ROC and precision-recall curves, the areas under them, and the threshold for a stated
+//! cost.
 //!
-//! A row is called positive when its score reaches the threshold. Scores are sorted once; rows with equal scores change sides
-//! together. The area under the ROC curve is the probability that a positive row has a higher score than a negative one, ties
-//! counting half, so without weights it needs no curve: the scores of both classes are sorted as integers and merged.
+//! A row is called positive when its score reaches the threshold. Scores are sorted once; rows with equal scores change
+//! sides together. The area under the ROC curve is the probability that a positive row has a higher score than a
+//! negative one, ties counting half, so without weights it needs no curve: the scores of both classes are sorted as
+//! integers and merged.
 
 use super::same_length;
 use crate::{Error, Matrix, Result};
@@ -89,7 +91,8 @@ pub fn roc_curve(positive: &[bool], scores: &[f64], weights: Option<&[f64]>, cor
     Ok(RocCurve { fpr: rate(&fp), tpr: rate(&tp), threshold: infinite_first })
 }
 
-/// Area under the ROC curve: `P(score of a positive > score of a negative) + P(equal) / 2`. NaN when a class is missing.
+/// Area under the ROC curve: `P(score of a positive > score of a negative) + P(equal) / 2`. NaN when a class is
+/// missing.
 pub fn roc_auc(positive: &[bool], scores: &[f64], weights: Option<&[f64]>) -> Result<f64> {
     if weights.is_none() {
         check(positive, scores, weights)?;
@@ -272,7 +275,8 @@ pub fn roc_auc_ovr(codes: &[u32], scores: &Matrix, weights: Option<&[f64]>, weig
     one_against_rest(codes, scores, weights, weighted, roc_auc)
 }
 
-/// Mean over pairs of classes (Hand and Till 2001), which class shares do not affect; `weighted` by the weight of each pair.
+/// Mean over pairs of classes (Hand and Till 2001), which class shares do not affect; `weighted` by the weight of each
+/// pair.
 pub fn roc_auc_ovo(codes: &[u32], scores: &Matrix, weights: Option<&[f64]>, weighted: bool) -> Result<f64> {
     same_length(codes.len(), scores.rows, weights)?;
     let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
@@ -331,7 +335,8 @@ pub struct Choice {
     pub cost_of_all: f64,
 }
 
-/// The threshold of least mean cost on these rows, the highest among equals. Choose it on rows that the model has not seen.
+/// The threshold of least mean cost on these rows, the highest among equals. Choose it on rows that the model has not
+/// seen.
 pub fn best_threshold(positive: &[bool], scores: &[f64], costs: Costs, weights: Option<&[f64]>) -> Result<Choice> {
     let points = thresholds(positive, scores, weights)?;
     let Some(last) = points.threshold.len().checked_sub(1) else {

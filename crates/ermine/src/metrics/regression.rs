@@ -1,7 +1,7 @@
 //! How far predicted numbers are from the truth. One target at a time; [`super::Metric`] averages over several.
 //!
-//! `w` are the weights (1 without), `W = sum w`, `y` the truth, `f` the prediction, `m` the weighted mean of y. A score that the
-//! data do not define (R2 of a single row) is NaN.
+//! `w` are the weights (1 without), `W = sum w`, `y` the truth, `f` the prediction, `m` the weighted mean of y. A score
+//! that the data do not define (R2 of a single row) is NaN.
 
 use super::same_length;
 use crate::{Error, Result, engine::quantile};

@@ -1,8 +1,8 @@
 //! The k nearest rows and what they say: votes for a class, the mean of a target, or just who they are.
 //!
-//! Exact search, by a k-d tree (up to 15 columns) or by tiles of matrix products; see [`neighbours`](crate::engine::neighbours). Equal
-//! distances go to the earlier row, equal votes to the smaller class. No training, O(n) memory; a prediction costs O(log n) with few
-//! columns and O(n d) otherwise (Cover and Hart 1967).
+//! Exact search, by a k-d tree (up to 15 columns) or by tiles of matrix products; see
+//! [`neighbours`](crate::engine::neighbours). Equal distances go to the earlier row, equal votes to the smaller class.
+//! No training, O(n) memory; a prediction costs O(log n) with few columns and O(n d) otherwise (Cover and Hart 1967).
 
 use super::model::{Algorithm, NeighborsModel, Reach, Settings, WHY_MEMORY, Weighting, fit};
 use crate::{

@@ -1,9 +1,10 @@
 //! Sums over the blocks of a minibatch, along the fixed tree.
 //!
-//! A minibatch is cut into blocks by its size and the network's alone. Each block gives one flat statistic (gradient, loss, weight), and
-//! these are summed along the binary tree over block numbers, whoever computed them. Worker r of N computes an equal share of the blocks,
-//! and sums and moves an equal share of the weights: of every other worker it needs the sums of the largest subtrees that this one
-//! holds, over its own weights only. So a gradient of W numbers brings about W numbers to each, half of them here and half as new weights.
+//! A minibatch is cut into blocks by its size and the network's alone. Each block gives one flat statistic (gradient,
+//! loss, weight), and these are summed along the binary tree over block numbers, whoever computed them. Worker r of N
+//! computes an equal share of the blocks, and sums and moves an equal share of the weights: of every other worker it
+//! needs the sums of the largest subtrees that this one holds, over its own weights only. So a gradient of W numbers
+//! brings about W numbers to each, half of them here and half as new weights.
 
 use crate::core::{
     ctx::Exchange,
@@ -12,8 +13,8 @@ use crate::core::{
 };
 use std::ops::Range;
 
-/// Blocks of a minibatch, by its size and the work a row takes: enough of each that a thread is worth waking, few enough that summing
-/// their gradients stays cheap. A power of two, for even shares.
+/// Blocks of a minibatch, by its size and the work a row takes: enough of each that a thread is worth waking, few
+/// enough that summing their gradients stays cheap. A power of two, for even shares.
 pub fn blocks(rows: usize, work: usize) -> usize {
     const ROWS: usize = 96;
     const WORK: usize = 2_000_000;
@@ -40,7 +41,8 @@ pub struct Node<'a> {
     pub numbers: &'a [f64],
 }
 
-/// `out` = the sum over `blocks`, a node of the tree, of the numbers in `range`. The nodes make these blocks up, in order.
+/// `out` = the sum over `blocks`, a node of the tree, of the numbers in `range`. The nodes make these blocks up, in
+/// order.
 pub fn sum(nodes: &[Node], blocks: Range<usize>, range: Range<usize>, out: &mut [f64]) {
     if let [node] = nodes {
         out.copy_from_slice(&node.numbers[range]);
@@ -77,7 +79,8 @@ pub struct Mail {
 }
 
 impl Mail {
-    /// The nodes over all blocks for the weights of this worker, `shares[rank]`, of which it has those of its own blocks.
+    /// The nodes over all blocks for the weights of this worker, `shares[rank]`, of which it has those of its own
+    /// blocks.
     pub fn scatter<'a>(
         &'a mut self,
         exchange: &dyn Exchange,

@@ -1,7 +1,8 @@
 //! Rows of minibatches, for whoever computes with them.
 //!
-//! An epoch is a shuffle of all rows, which does not know who holds what: of the rows that a worker computes with, it holds one in N. So
-//! workers swap rows before they compute, those of several minibatches at a time, since a meeting costs more than a few rows.
+//! An epoch is a shuffle of all rows, which does not know who holds what: of the rows that a worker computes with, it
+//! holds one in N. So workers swap rows before they compute, those of several minibatches at a time, since a meeting
+//! costs more than a few rows.
 
 use super::network::Rows;
 use crate::{
@@ -38,8 +39,8 @@ impl<'a> Minibatches<'a> {
         (SWAPPED / (minibatch * self.source.shape().cols).max(1)).max(1)
     }
 
-    /// Gives the rows of some minibatches to the workers that compute with them: `of(rank, length)` are the places of a rank in a
-    /// minibatch of that length.
+    /// Gives the rows of some minibatches to the workers that compute with them: `of(rank, length)` are the places of a
+    /// rank in a minibatch of that length.
     pub fn swap<'m>(
         &self,
         exchange: &dyn Exchange,

@@ -1,7 +1,7 @@
-//! Classes by a network: min_w mean_i -ln p_{y_i}(x_i) + alpha / (2 n) ||W||^2, where p is the softmax of the last layer's scores (logistic of a
-//! single one for two classes). Layers and gradient are in [`network`](super::network), training in [`train`](super::train).
-//! Several labels a row, each there or not, are a target of several columns of 0 and 1: min_w mean_i sum_j -ln p(y_ij | x_i) + the penalty, with the
-//! logistic of a score for each label.
+//! Classes by a network: min_w mean_i -ln p_{y_i}(x_i) + alpha / (2 n) ||W||^2, where p is the softmax of the last
+//! layer's scores (logistic of a single one for two classes). Layers and gradient are in [`network`](super::network),
+//! training in [`train`](super::train). Several labels a row, each there or not, are a target of several columns of 0
+//! and 1: min_w mean_i sum_j -ln p(y_ij | x_i) + the penalty, with the logistic of a score for each label.
 
 use super::{
     NeuralModel,

@@ -1,6 +1,6 @@
-//! Numbers by a network: min_w mean_i loss(y_i, s(x_i)) + alpha / (2 n) ||W||^2, with the squared, Huber or Poisson loss, summed over several
-//! targets. Layers and gradient are in [`network`](super::network), training in [`train`](super::train). The target is not
-//! scaled: one that is far from unit size learns slowly.
+//! Numbers by a network: min_w mean_i loss(y_i, s(x_i)) + alpha / (2 n) ||W||^2, with the squared, Huber or Poisson
+//! loss, summed over several targets. Layers and gradient are in [`network`](super::network), training in
+//! [`train`](super::train). The target is not scaled: one that is far from unit size learns slowly.
 
 use super::{
     NeuralModel,

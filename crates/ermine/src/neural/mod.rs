@@ -1,4 +1,5 @@
-//! Networks of layers, trained by backpropagation. See [`network`] for the derivation and [`train`] for how steps are the same anywhere.
+//! Networks of layers, trained by backpropagation. See [`network`] for the derivation and [`train`] for how steps are
+//! the same anywhere.
 //!
 //! ```
 //! use ermine::prelude::*;

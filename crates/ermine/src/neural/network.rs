@@ -6,7 +6,8 @@
 //! z_l = a_{l-1} W_l + b_l         a_l = f(z_l) for l < L         s = z_L, the scores
 //! ```
 //!
-//! and the head says what the scores mean and what they cost, loss(y, s). With delta_l = d loss / d z_l the chain rule reads
+//! and the head says what the scores mean and what they cost, loss(y, s). With delta_l = d loss / d z_l the chain rule
+//! reads
 //!
 //! ```text
 //! delta_L     = d loss / d s
@@ -14,14 +15,17 @@
 //! d / d W_l   = a_{l-1}' delta_l            d / d b_l = sum over rows of delta_l
 //! ```
 //!
-//! (Rumelhart, Hinton and Williams 1986). Every step is a matrix product over the rows of a block. All weights lie in one vector, layer
-//! by layer, and the gradient in another of the same order, so that optimisers need not know of layers.
+//! (Rumelhart, Hinton and Williams 1986). Every step is a matrix product over the rows of a block. All weights lie in
+//! one vector, layer by layer, and the gradient in another of the same order, so that optimisers need not know of
+//! layers.
 //!
-//! Normalised hidden layers put u = g (z - mean) / sqrt(var + 1e-5) + b in the place of z, with mean and variance over the rows of
-//! the block (Ioffe and Szegedy 2015; by fixed small blocks, Hoffer, Hubara and Soudry 2017), and running averages of them when predicting. Dropout
-//! keeps a unit of a hidden layer with probability q and divides it by q (Srivastava et al. 2014).
+//! Normalised hidden layers put u = g (z - mean) / sqrt(var + 1e-5) + b in the place of z, with mean and variance over
+//! the rows of the block (Ioffe and Szegedy 2015; by fixed small blocks, Hoffer, Hubara and Soudry 2017), and running
+//! averages of them when predicting. Dropout keeps a unit of a hidden layer with probability q and divides it by q
+//! (Srivastava et al. 2014).
 //!
-//! Cost: about 6 flops a weight and row for a step, 2 for a prediction. It does no convolutions, recurrence or attention.
+//! Cost: about 6 flops a weight and row for a step, 2 for a prediction. It does no convolutions, recurrence or
+//! attention.
 
 use crate::{
     Error, Result, X,
@@ -57,7 +61,8 @@ choice! {
 choice! {
     /// Initialisation of the weights.
     pub enum Init {
-        /// Uniform with variance 2 / (inputs + outputs), for activations that are straight at zero (Glorot and Bengio 2010).
+        /// Uniform with variance 2 / (inputs + outputs), for activations that are straight at zero (Glorot and Bengio
+        /// 2010).
         Glorot = "glorot",
         /// Uniform with variance 2 / inputs, for those that cut half of their input off (He et al. 2015).
         He = "he",

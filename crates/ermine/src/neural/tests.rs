@@ -163,7 +163,8 @@ fn weights_of(states: &[Vec<u8>]) -> Vec<Vec<u64>> {
     states.iter().map(|bytes| state(bytes).weights.iter().map(|w| w.to_bits()).collect()).collect()
 }
 
-/// The same steps on any number of workers: the weights agree to the bit after every epoch, with all that is random switched on.
+/// The same steps on any number of workers: the weights agree to the bit after every epoch, with all that is random
+/// switched on.
 #[test]
 fn any_number_of_workers_makes_the_steps_of_one() {
     let (x, y) = rings(17_000);

@@ -1,14 +1,15 @@
 //! Synchronous minibatch training, the same to the bit on any number of threads and workers.
 //!
-//! The rows of an epoch are one shuffle of all training rows by seed and epoch, cut into minibatches. Blocks of a minibatch are summed
-//! along a fixed tree, see [`super::merge`]. Threads take blocks. Workers first swap rows, see [`super::minibatches`], then take their share of
-//! the blocks, and then of the weights: N workers make the very steps of one. The sum over blocks and the optimiser run in one pass
-//! over the weights.
+//! The rows of an epoch are one shuffle of all training rows by seed and epoch, cut into minibatches. Blocks of a
+//! minibatch are summed along a fixed tree, see [`super::merge`]. Threads take blocks. Workers first swap rows, see
+//! [`super::minibatches`], then take their share of the blocks, and then of the weights: N workers make the very steps
+//! of one. The sum over blocks and the optimiser run in one pass over the weights.
 //!
-//! The order of an epoch is kept in memory, a number a row; the rows themselves may lie on disk, and are then read one by one.
+//! The order of an epoch is kept in memory, a number a row; the rows themselves may lie on disk, and are then read one
+//! by one.
 //!
-//! After each epoch the whole state goes to the checkpoint, if there is one. It holds all that the next epoch depends on, so that a run that
-//! was killed ends with the same bits as one that was not.
+//! After each epoch the whole state goes to the checkpoint, if there is one. It holds all that the next epoch depends
+//! on, so that a run that was killed ends with the same bits as one that was not.
 
 use super::{
     merge::{CHUNK, Mail, Node, blocks, blocks_of, held, sum},
@@ -552,11 +553,13 @@ impl<'a> Trainer<'a> {
         let Settings { name, rate, clip_norm, .. } = self.settings;
         let clip = if clip_norm.is_none() { ", or limit the gradient with clip_norm 1" } else { "" };
         Error::Diverged(format!("{name}: {what} in epoch {}", self.state.epochs_here + 1)).hint(format!(
-            "bring the columns (and a target of numbers) to a common scale, take a learning_rate_init below {rate}{clip}"
+            "bring the columns (and a target of numbers) to a common scale, take a learning_rate_init below \
+             {rate}{clip}"
         ))
     }
 
-    /// One step: the summed loss and the weight of the minibatch, whose rows from elsewhere begin at `first` in `swapped`.
+    /// One step: the summed loss and the weight of the minibatch, whose rows from elsewhere begin at `first` in
+    /// `swapped`.
     fn step(&mut self, minibatch: &[usize], swapped: &Swapped, first: usize, progress: f64) -> Result<(f64, f64)> {
         let exchange = self.ctx.exchange();
         let count = blocks(minibatch.len(), self.network.work());

@@ -1,8 +1,10 @@
-//! KBinsDiscretizer cuts every column into intervals; SplineTransformer spans it by smooth bumps. Both give linear models a way to bend.
+//! KBinsDiscretizer cuts every column into intervals; SplineTransformer spans it by smooth bumps. Both give linear
+//! models a way to bend.
 //!
-//! Bins: edges at equal distances or at quantiles; a value lies in bin `|{inner edges <= x}|`. B-splines of degree d over knots t (de Boor
-//! 1978): `B_{i,0} = 1[t_i <= x < t_{i+1}]`, `B_{i,d} = (x - t_i) / (t_{i+d} - t_i) B_{i,d-1} + (t_{i+d+1} - x) / (t_{i+d+1} - t_{i+1}) B_{i+1,d-1}`; they are
-//! 0 or more and add up to 1. Outside the knots the value at the end is kept.
+//! Bins: edges at equal distances or at quantiles; a value lies in bin `|{inner edges <= x}|`. B-splines of degree d
+//! over knots t (de Boor 1978): `B_{i,0} = 1[t_i <= x < t_{i+1}]`, `B_{i,d} = (x - t_i) / (t_{i+d} - t_i) B_{i,d-1} +
+//! (t_{i+d+1} - x) / (t_{i+d+1} - t_{i+1}) B_{i+1,d-1}`; they are 0 or more and add up to 1. Outside the knots the
+//! value at the end is kept.
 
 use super::{
     columns::{column_values, fill, name_of},
@@ -68,15 +70,15 @@ params! {
 pub struct BinsModel {
     /// Edges of every column, both ends included.
     pub edges: Vec<Vec<f64>>,
-    encode: Encode,
+    pub encode: Encode,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SplineModel {
     /// Knots of every column, `degree` more on each side.
     pub knots: Vec<Vec<f64>>,
-    degree: usize,
-    include_bias: bool,
+    pub degree: usize,
+    pub include_bias: bool,
 }
 
 const SORTED: &str = "quantiles need sorted columns";
@@ -96,21 +98,25 @@ fn cuts(data: &dyn Source, ctx: &Ctx, name: &str, strategy: Cuts, count: usize) 
     memory::check(name, &format!("{count} cuts of each column"), &[count, cols], 2 * 8)?;
     if strategy == Cuts::Uniform {
         let (low, high) = extremes(reduce(ctx, data, &Extremes { cols })?);
-        let at = |j: usize, i: usize| {
-            if i + 1 == count { high[j] } else { low[j] + (high[j] - low[j]) * i as f64 / (count - 1) as f64 }
+        let of_column = |j: usize| -> Result<Vec<f64>> {
+            ctx.check()?;
+            let at = |i: usize| {
+                if i + 1 == count { high[j] } else { low[j] + (high[j] - low[j]) * i as f64 / (count - 1) as f64 }
+            };
+            Ok((0..count).map(at).collect())
         };
-        return Ok((0..cols).map(|j| (0..count).map(|i| at(j, i)).collect()).collect());
+        return (0..cols).map(of_column).collect();
     }
     let batch = data.in_memory(name, SORTED)?;
     batch.x.check_finite(0)?;
     let of_column = |j: usize| -> Result<Vec<f64>> {
         ctx.check()?;
-        let values = column_values(&batch.x, j);
+        let values = quantile::Weighted::new(&column_values(&batch.x, j), batch.weights);
         let at = |i: usize| {
-            if i.is_multiple_of(256) {
+            if i.is_multiple_of(1 << 14) {
                 ctx.check()?;
             }
-            Ok(quantile::weighted(&values, batch.weights, i as f64 / (count - 1) as f64))
+            Ok(values.at(i as f64 / (count - 1) as f64))
         };
         (0..count).map(at).collect()
     };
@@ -130,6 +136,7 @@ impl Estimator for KBinsDiscretizer {
         let mut log = FitLog::exact(Certificate::None);
         let mut edges = cuts(data, ctx, "KBinsDiscretizer", self.strategy, self.n_bins.saturating_add(1))?;
         for (j, edges) in edges.iter_mut().enumerate() {
+            ctx.check()?;
             if edges[0] == edges[self.n_bins] {
                 log.notes.push(format!("column {j} is constant and has one bin"));
                 *edges = vec![f64::NEG_INFINITY, f64::INFINITY];
@@ -266,6 +273,7 @@ impl Estimator for SplineTransformer {
             });
         }
         let extend = |mut base: Vec<f64>| {
+            ctx.check()?;
             base.dedup();
             if base.len() < 2 {
                 base = vec![base[0], base[0] + 1.0];
@@ -274,11 +282,11 @@ impl Estimator for SplineTransformer {
             let (first_step, last_step) = (base[1] - base[0], base[last] - base[last - 1]);
             let before = (1..=self.degree).rev().map(|i| base[0] - first_step * i as f64);
             let after = (1..=self.degree).map(|i| base[last] + last_step * i as f64);
-            before.chain(base.iter().copied()).chain(after).collect::<Vec<f64>>()
+            Ok(before.chain(base.iter().copied()).chain(after).collect::<Vec<f64>>())
         };
         let base = cuts(data, ctx, "SplineTransformer", self.knots, self.n_knots)?;
         let model = SplineModel {
-            knots: base.into_iter().map(extend).collect(),
+            knots: base.into_iter().map(extend).collect::<Result<_>>()?,
             degree: self.degree,
             include_bias: self.include_bias,
         };

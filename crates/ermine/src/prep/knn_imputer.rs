@@ -1,10 +1,10 @@
 //! Missing values (NaN) replaced by the mean of the nearest rows that have them (Troyanskaya et al. 2001).
 //!
-//! The distance of two rows looks at the columns that both have and is scaled up for those that are missing:
-//! `d(x, z)^2 = p / |P| sum_{j in P} (x_j - z_j)^2`, P the columns present in both of p. A missing x_j becomes the mean (plain, or weighted
-//! by 1 / d) of column j over the `n_neighbors` nearest training rows that have it; where no training row shares a column with x, the mean
-//! of the column. Distances are in the units of the columns: scale them first. Cost O(rows with missing x training rows x p) to apply; all
-//! training rows are kept.
+//! The distance of two rows looks at the columns that both have and is scaled up for those that are missing: `d(x, z)^2
+//! = p / |P| sum_{j in P} (x_j - z_j)^2`, P the columns present in both of p. A missing x_j becomes the mean (plain, or
+//! weighted by 1 / d) of column j over the `n_neighbors` nearest training rows that have it; where no training row
+//! shares a column with x, the mean of the column. Distances are in the units of the columns: scale them first. Cost
+//! O(rows with missing x training rows x p) to apply; all training rows are kept.
 
 use super::{columns::fill, columns::name_of};
 use crate::{
@@ -51,8 +51,8 @@ pub struct KNNImputerModel {
     pub means: Vec<f64>,
     /// Columns with an indicator.
     pub indicators: Vec<usize>,
-    n_neighbors: usize,
-    by_distance: bool,
+    pub n_neighbors: usize,
+    pub by_distance: bool,
 }
 
 const REASON: &str = "every training row may be a neighbour";

@@ -1,5 +1,5 @@
-//! One column of 0 and 1 for each category: `z_jc = 1[x_j = c]`. One category may be the reference and have no column; rare
-//! categories may share one; NaN is a category of its own. One sum over rows; the result is sparse by nature.
+//! One column of 0 and 1 for each category: `z_jc = 1[x_j = c]`. One category may be the reference and have no column;
+//! rare categories may share one; NaN is a category of its own. One sum over rows; the result is sparse by nature.
 
 use super::{
     columns::{fill, name_of},
@@ -61,12 +61,12 @@ pub struct OneHotModel {
     /// Categories of every column in increasing order, NaN last.
     pub categories: Vec<Vec<f64>>,
     /// New column of each category, counted inside its feature; none for the reference.
-    places: Vec<Vec<Option<u32>>>,
+    pub places: Vec<Vec<Option<u32>>>,
     /// New columns of each feature.
-    widths: Vec<usize>,
+    pub widths: Vec<usize>,
     /// The column that rare categories share.
-    infrequent: Vec<Option<u32>>,
-    handle_unknown: HandleUnknown,
+    pub infrequent: Vec<Option<u32>>,
+    pub handle_unknown: HandleUnknown,
     sparse: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Every category becomes its number among the categories in increasing order: `z_j = |{c : c < x_j}|`. One sum over rows.
+//! Every category becomes its number among the categories in increasing order: `z_j = |{c : c < x_j}|`. One sum over
+//! rows.
 
 use super::{columns::fill, levels, one_hot_encoder::categories_attribute};
 use crate::{
@@ -31,7 +32,8 @@ params! {
 pub struct OrdinalModel {
     /// Categories of every column in increasing order; NaN stays NaN and has no number.
     pub categories: Vec<Vec<f64>>,
-    unknown: Option<f64>,
+    /// The number of a category that was not seen; none if such rows are refused.
+    pub unknown: Option<f64>,
 }
 
 impl Estimator for OrdinalEncoder {

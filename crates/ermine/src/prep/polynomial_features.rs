@@ -1,5 +1,5 @@
-//! All products of columns up to a degree: `z = prod_j x_j^a_j` with `sum a_j <= degree`, in the order of scikit-learn (by degree, then by
-//! the columns). `C(p + d, d)` columns: 5 columns of degree 3 make 56.
+//! All products of columns up to a degree: `z = prod_j x_j^a_j` with `sum a_j <= degree`, in the order of scikit-learn
+//! (by degree, then by the columns). `C(p + d, d)` columns: 5 columns of degree 3 make 56.
 
 use super::columns::{fill, name_of};
 use crate::{

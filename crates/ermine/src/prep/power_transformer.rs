@@ -1,8 +1,9 @@
 //! A power of each column that makes it as normal as it can be, then mean 0 and variance 1.
 //!
-//! Yeo and Johnson (2000): `((x + 1)^l - 1) / l` for x >= 0 (ln(x + 1) at l = 0) and `-((1 - x)^(2 - l) - 1) / (2 - l)` for x < 0 (-ln(1 - x) at
-//! l = 2). Box and Cox (1964), for x > 0: `(x^l - 1) / l`, ln x at l = 0. The exponent is that of greatest likelihood,
-//! `- n/2 ln Var(t(x)) + sum ln t'(x)`, by golden section: a column at a time, columns in parallel, in memory.
+//! Yeo and Johnson (2000): `((x + 1)^l - 1) / l` for x >= 0 (ln(x + 1) at l = 0) and `-((1 - x)^(2 - l) - 1) / (2 - l)`
+//! for x < 0 (-ln(1 - x) at l = 2). Box and Cox (1964), for x > 0: `(x^l - 1) / l`, ln x at l = 0. The exponent is that
+//! of greatest likelihood, `- n/2 ln Var(t(x)) + sum ln t'(x)`, by golden section: a column at a time, columns in
+//! parallel, in memory.
 
 use super::columns::{column_values, fill};
 use crate::{
@@ -36,7 +37,7 @@ pub struct PowerModel {
     pub lambdas: Vec<f64>,
     pub mean: Vec<f64>,
     pub scale: Vec<f64>,
-    family: Family,
+    pub family: Family,
 }
 
 impl Family {

@@ -1,5 +1,5 @@
-//! `z = (x - median) / (q_high - q_low)`: outliers do not move the scale. Quantiles interpolate between order statistics without
-//! weights; with weights they are those of repeated rows. Columns are sorted in memory, in parallel.
+//! `z = (x - median) / (q_high - q_low)`: outliers do not move the scale. Quantiles interpolate between order
+//! statistics without weights; with weights they are those of repeated rows. Columns are sorted in memory, in parallel.
 
 use super::{
     affine::{AffineModel, Statistic},

@@ -1,10 +1,10 @@
 //! SelectFromModel and RFE: keep the columns that a model relies on.
 //!
-//! The importance of a column is what the model itself says: `feature_importances_`, or the size of its coefficients, added up over classes
-//! or targets. SelectFromModel fits once and keeps columns of at least a threshold. RFE (recursive feature elimination; Guyon et al.
-//! 2002) fits, leaves out the least important columns, and fits again on the rest until few enough are left; ranking_ is 1 for
-//! those kept and rises in the order of leaving. Cost: one fit, or p / step fits. Coefficients mean something only when the columns
-//! have one scale.
+//! The importance of a column is what the model itself says: `feature_importances_`, or the size of its coefficients,
+//! added up over classes or targets. SelectFromModel fits once and keeps columns of at least a threshold. RFE
+//! (recursive feature elimination; Guyon et al. 2002) fits, leaves out the least important columns, and fits again on
+//! the rest until few enough are left; ranking_ is 1 for those kept and rises in the order of leaving. Cost: one fit,
+//! or p / step fits. Coefficients mean something only when the columns have one scale.
 
 use super::selection::{ChosenBy, SelectionModel};
 use crate::{

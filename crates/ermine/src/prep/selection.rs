@@ -1,8 +1,9 @@
 //! VarianceThreshold and SelectKBest: keep some columns, as they are.
 //!
-//! VarianceThreshold keeps columns whose variance is above a threshold. SelectKBest keeps the k columns with the largest F: of one-way
-//! analysis of variance for classes, `F = (sum_c n_c (m_c - m)^2 / (k - 1)) / (sum_c sum_i (x_i - m_c)^2 / (n - k))`, or of the correlation with a
-//! real target, `F = r^2 (n - 2) / (1 - r^2)`. Both are one sum over rows.
+//! VarianceThreshold keeps columns whose variance is above a threshold. SelectKBest keeps the k columns with the
+//! largest F: of one-way analysis of variance for classes, `F = (sum_c n_c (m_c - m)^2 / (k - 1)) / (sum_c sum_i (x_i -
+//! m_c)^2 / (n - k))`, or of the correlation with a real target, `F = r^2 (n - 2) / (1 - r^2)`. Both are one sum over
+//! rows.
 
 use super::columns::name_of;
 use crate::{

@@ -1,6 +1,6 @@
-//! Missing values (NaN) replaced by one number for each column: its weighted mean, its median, its most frequent value, or a
-//! constant. `add_indicator` appends a column of 0 and 1 for every column in which something was missing. The mean and the
-//! constant are one sum over rows; the median and the most frequent value need the columns in memory.
+//! Missing values (NaN) replaced by one number for each column: its weighted mean, its median, its most frequent value,
+//! or a constant. `add_indicator` appends a column of 0 and 1 for every column in which something was missing. The mean
+//! and the constant are one sum over rows; the median and the most frequent value need the columns in memory.
 
 use super::columns::{column_values, fill, name_of};
 use crate::{

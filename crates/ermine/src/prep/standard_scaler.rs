@@ -1,5 +1,5 @@
-//! `z = (x - mean) / sd` for every column, with the population variance `sum w (x - mean)^2 / sum w`; a constant column is only
-//! moved. One sum over rows; sparse rows become dense where the mean is taken off.
+//! `z = (x - mean) / sd` for every column, with the population variance `sum w (x - mean)^2 / sum w`; a constant column
+//! is only moved. One sum over rows; sparse rows become dense where the mean is taken off.
 
 use super::affine::{AffineModel, Statistic};
 use crate::{

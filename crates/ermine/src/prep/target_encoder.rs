@@ -1,10 +1,10 @@
-//! Every category becomes the mean target of its rows, drawn towards the overall mean where they are few (Micci-Barreca 2001):
-//! `e_c = l m_c + (1 - l) m`, `l = n_c V / (n_c V + v_c)` with v_c the variance of the target within the category and V the overall one
-//! (`smooth` auto), or `l = n_c / (n_c + smooth)`.
+//! Every category becomes the mean target of its rows, drawn towards the overall mean where they are few (Micci-Barreca
+//! 2001): `e_c = l m_c + (1 - l) m`, `l = n_c V / (n_c V + v_c)` with v_c the variance of the target within the
+//! category and V the overall one (`smooth` auto), or `l = n_c / (n_c + smooth)`.
 //!
-//! Cross-fitting: the rows that the encoder is fitted on get encodings learned from the other folds, so that no row is described by
-//! its own target; the fit hands these over as `transform`, and pipelines use them. New rows get the encodings of all rows. With three
-//! or more classes there is one column for each class.
+//! Cross-fitting: the rows that the encoder is fitted on get encodings learned from the other folds, so that no row is
+//! described by its own target; the fit hands these over as `transform`, and pipelines use them. New rows get the
+//! encodings of all rows. With three or more classes there is one column for each class.
 
 use super::{
     columns::{column_values, name_of},

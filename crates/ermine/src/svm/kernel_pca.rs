@@ -1,8 +1,9 @@
-//! Principal components in the feature space of a kernel: the eigenvectors of the centred Gram matrix (Schölkopf et al. 1998).
+//! Principal components in the feature space of a kernel: the eigenvectors of the centred Gram matrix (Schölkopf et al.
+//! 1998).
 //!
-//! Component j of a row is `sum_i v_ij k_c(x_i, x) / sqrt(lambda_j)`, k_c the kernel between centred features. The vectors are orthogonal to
-//! one, so centring a new row is a constant. O(n^3) for the eigenvalues, n^2 numbers. Signs are set so that the largest entry of
-//! each vector is positive. There is no map back to the rows.
+//! Component j of a row is `sum_i v_ij k_c(x_i, x) / sqrt(lambda_j)`, k_c the kernel between centred features. The
+//! vectors are orthogonal to one, so centring a new row is a constant. O(n^3) for the eigenvalues, n^2 numbers. Signs
+//! are set so that the largest entry of each vector is positive. There is no map back to the rows.
 
 use super::{Expansion, kernel_ridge::gram, support::resolve};
 use crate::{

@@ -1,8 +1,9 @@
 //! Ridge regression in the feature space of a kernel: `min_f sum_i w_i (y_i - f(x_i))^2 + alpha ||f||^2`, no intercept.
 //!
-//! The minimum is f(x) = sum_i c_i k(x_i, x) with (K + alpha W^-1) c = y, solved by a blocked Cholesky factor on all threads: n^3 / 3
-//! operations and n^2 numbers. With `n_components` the sum runs over that many landmark rows only (Nyström): O(n m^2), for large n.
-//! A kernel that is not positive definite is solved through its eigenvalues, as scikit-learn falls back to least squares.
+//! The minimum is f(x) = sum_i c_i k(x_i, x) with (K + alpha W^-1) c = y, solved by a blocked Cholesky factor on all
+//! threads: n^3 / 3 operations and n^2 numbers. With `n_components` the sum runs over that many landmark rows only
+//! (Nyström): O(n m^2), for large n. A kernel that is not positive definite is solved through its eigenvalues, as
+//! scikit-learn falls back to least squares.
 
 use super::{Expansion, support::resolve};
 use crate::{

@@ -1,13 +1,15 @@
 //! Linear support vector classification, one class against the rest:
 //! `min_w 1/2 ||w||^2 + C sum_i w_i max(0, 1 - y_i (w.x_i + b))^2`, or the plain hinge, or the penalty ||w||_1.
 //!
-//! As in LIBLINEAR and scikit-learn the intercept is the weight of an appended column of value `intercept_scaling`, and therefore
-//! penalised with the rest: b = intercept_scaling w_0. A larger scaling lessens that; SVC(kernel="linear") leaves b free.
+//! As in LIBLINEAR and scikit-learn the intercept is the weight of an appended column of value `intercept_scaling`, and
+//! therefore penalised with the rest: b = intercept_scaling w_0. A larger scaling lessens that; SVC(kernel="linear")
+//! leaves b free.
 //!
-//! Method. Squared hinge, L2 penalty: Newton's on the primal (Keerthi and DeCoste 2005), each pass one sum of loss, gradient and the
-//! Hessian of the rows inside the margin: any size of data, a handful of passes. With more than some hundred columns the step comes
-//! from conjugate gradients, a pass for each product with the Hessian, and no tighter than it needs to be (Dembo, Eisenstat and
-//! Steihaug 1982). The plain hinge and the penalty ||w||_1 go by coordinate descent ([`dual_coordinate`]), which needs the rows in memory.
+//! Method. Squared hinge, L2 penalty: Newton's on the primal (Keerthi and DeCoste 2005), each pass one sum of loss,
+//! gradient and the Hessian of the rows inside the margin: any size of data, a handful of passes. With more than some
+//! hundred columns the step comes from conjugate gradients, a pass for each product with the Hessian, and no tighter
+//! than it needs to be (Dembo, Eisenstat and Steihaug 1982). The plain hinge and the penalty ||w||_1 go by coordinate
+//! descent ([`dual_coordinate`]), which needs the rows in memory.
 
 use crate::{
     Array, Bound, Ctx, Error, Estimator, Fit, FitLog, Halt, Info, Matrix, Model, Output, Passes, Result, Shape, Source,
@@ -55,8 +57,8 @@ params! {
         loss: Loss = Loss::SquaredHinge;
         /// Accepted for scikit-learn compatibility; ignored, because the faster form is chosen automatically.
         dual: Dual = Dual::Auto;
-        /// Stop when the optimality conditions hold within this tolerance and the objective is proven to be this close to
-        /// its optimum, relative to it.
+        /// Stop when the optimality conditions hold within this tolerance and the objective is proven to be this close
+        /// to its optimum, relative to it.
         tol: f64 = 1e-4, above(0.0);
         /// Inverse regularisation strength: cost of a row inside the margin.
         C: f64 = 1.0, above(0.0), log(1e-4, 1e2);
@@ -204,8 +206,8 @@ impl LinearSVC {
             return Err(Error::Data("LinearSVC: squares of the values overflow".into())
                 .hint("bring the columns to a common scale"));
         }
-        // The penalty has curvature one in every direction: |g|^2 / 2 is the duality gap. Newton's steps are exact once the rows
-        // inside the margin are found, so it is worth going further than asked.
+        // The penalty has curvature one in every direction: |g|^2 / 2 is the duality gap. Newton's steps are exact once
+        // the rows inside the margin are found, so it is worth going further than asked.
         let prove = |here: &Sums| Bound::new(0.5 * dot(&here.gradient, &here.gradient), self.tol, here.loss, here.loss);
         let first = prove(&here).gap;
         let (mut path, mut halt) = (vec![here.loss], Halt::MaxIter);
@@ -217,7 +219,8 @@ impl LinearSVC {
             let step = if hessian {
                 newton_step(&here, p + 1, 2.0 * self.C)
             } else {
-                // The closer to the optimum, the more digits: steps stay better than linear and cost no more than they bring.
+                // The closer to the optimum, the more digits: steps stay better than linear and cost no more than they
+                // bring.
                 let share = (bound.gap / first).powf(0.25).min(0.5);
                 Some(truncated_step(&here.gradient, share, |v| {
                     let product = reduce(ctx, data, &Curvature { w: &w, v, class, constant: self.constant() })?;

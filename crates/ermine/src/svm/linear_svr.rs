@@ -1,7 +1,9 @@
-//! Linear support vector regression: `min_w 1/2 ||w||^2 + C sum_i w_i max(0, |y_i - w.x_i - b| - epsilon)`, or the square of it.
+//! Linear support vector regression: `min_w 1/2 ||w||^2 + C sum_i w_i max(0, |y_i - w.x_i - b| - epsilon)`, or the
+//! square of it.
 //!
-//! As in LIBLINEAR and scikit-learn the intercept is the weight of an appended column of value `intercept_scaling` and is penalised with
-//! the rest; SVR(kernel="linear") leaves it free. Solved by dual coordinate descent ([`dual_coordinate`]).
+//! As in LIBLINEAR and scikit-learn the intercept is the weight of an appended column of value `intercept_scaling` and
+//! is penalised with the rest; SVR(kernel="linear") leaves it free. Solved by dual coordinate descent
+//! ([`dual_coordinate`]).
 
 use crate::{
     Ctx, Estimator, Fit, FitLog, Info, Matrix, Passes, Result, Shape, Source, Task,

@@ -1,8 +1,8 @@
 //! Support vector classification with nu in place of C: for each pair of classes
 //! `min_{w,b,rho} 1/2 ||w||^2 - nu rho + 1/n sum_i max(0, rho - y_i (w.phi(x_i) + b))`.
 //!
-//! nu bounds the share of margin errors from above and that of support vectors from below (Schölkopf et al. 2000). The dual has one
-//! more constraint than SVC's, which becomes a second group of variables for the same solver.
+//! nu bounds the share of margin errors from above and that of support vectors from below (Schölkopf et al. 2000). The
+//! dual has one more constraint than SVC's, which becomes a second group of variables for the same solver.
 
 use super::support::cost;
 use super::support::{

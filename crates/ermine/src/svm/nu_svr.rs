@@ -1,8 +1,8 @@
 //! Support vector regression with nu in place of epsilon:
 //! `min_{w,b,eps} 1/2 ||w||^2 + C (nu n eps + sum_i w_i max(0, |y_i - w.phi(x_i) - b| - eps))`.
 //!
-//! The tube is as wide as leaves a share of at most nu of the rows outside (Schölkopf et al. 2000). One more constraint than SVR, which
-//! becomes a second group of variables for the same solver.
+//! The tube is as wide as leaves a share of at most nu of the rows outside (Schölkopf et al. 2000). One more constraint
+//! than SVR, which becomes a second group of variables for the same solver.
 
 use super::{
     SupportRegressor,

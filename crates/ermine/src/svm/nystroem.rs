@@ -1,8 +1,8 @@
-//! Features whose inner products approximate a kernel: `phi(x) = K_mm^-1/2 (k(z_1, x), ..., k(z_m, x))` for m rows z drawn at random
-//! (Williams and Seeger 2001).
+//! Features whose inner products approximate a kernel: `phi(x) = K_mm^-1/2 (k(z_1, x), ..., k(z_m, x))` for m rows z
+//! drawn at random (Williams and Seeger 2001).
 //!
-//! The rows with the smallest random keys are drawn, so that drawing is a sum and the data may be of any size. O(m^3) to fit,
-//! O(m d + m^2) a row. Eigenvalues below 1e-12 count as 1e-12.
+//! The rows with the smallest random keys are drawn, so that drawing is a sum and the data may be of any size. O(m^3)
+//! to fit, O(m d + m^2) a row. Eigenvalues below 1e-12 count as 1e-12.
 
 use super::Expansion;
 use crate::{

@@ -1,7 +1,7 @@
 //! The support of a distribution: `min_{w,rho} 1/2 ||w||^2 - rho + 1/(nu n) sum_i w_i max(0, rho - w.phi(x_i))`.
 //!
-//! At most a share nu of the training rows falls outside (Schölkopf et al. 2001). Rows inside get 1, rows outside -1. Solved in the dual
-//! by block SMO.
+//! At most a share nu of the training rows falls outside (Schölkopf et al. 2001). Rows inside get 1, rows outside -1.
+//! Solved in the dual by block SMO.
 
 use super::{
     Expansion,

@@ -1,5 +1,6 @@
-//! Random Fourier features: `phi(x) = sqrt(2 / m) cos(W'x + b)` with W normal of variance 2 gamma and b uniform on [0, 2 pi), so that
-//! phi(x).phi(z) is near exp(-gamma ||x - z||^2) (Rahimi and Recht 2007). The error falls as 1 / sqrt(m). O(m d) a row.
+//! Random Fourier features: `phi(x) = sqrt(2 / m) cos(W'x + b)` with W normal of variance 2 gamma and b uniform on [0,
+//! 2 pi), so that phi(x).phi(z) is near exp(-gamma ||x - z||^2) (Rahimi and Recht 2007). The error falls as 1 /
+//! sqrt(m). O(m d) a row.
 
 use crate::{
     Array, Certificate, Ctx, Error, Estimator, Fit, FitLog, Info, Matrix, Model, Output, Passes, Result, Source, Task,
@@ -63,8 +64,19 @@ impl Estimator for RBFSampler {
         };
         let mut rng = ctx.rng("RBFSampler", 0);
         let scale = (2.0 * gamma).sqrt();
-        let weights = Matrix::from_fn(cols, self.n_components, |_, _| scale * rng.normal());
-        let offset = (0..self.n_components).map(|_| std::f64::consts::TAU * rng.uniform()).collect();
+        let mut drawn = 0_usize;
+        let mut draw = |one: &mut dyn FnMut() -> f64| {
+            drawn += 1;
+            if drawn.is_multiple_of(1 << 14) {
+                ctx.check()?;
+            }
+            Ok(one())
+        };
+        let count = cols * self.n_components;
+        let weights = (0..count).map(|_| draw(&mut || scale * rng.normal())).collect::<Result<_>>()?;
+        let offset = (0..self.n_components).map(|_| draw(&mut || std::f64::consts::TAU * rng.uniform()));
+        let offset = offset.collect::<Result<_>>()?;
+        let weights = Matrix::new(weights, cols, self.n_components);
         Ok(Fit::new(FourierFeatures { weights, offset }, FitLog::exact(Certificate::None)))
     }
 }

@@ -79,7 +79,8 @@ pub fn resolve(kernel: &Kernel, gamma: Gamma, degree: usize, coef0: f64, batch: 
         let differ = |i: usize, j: usize| (k.values[i * n + j] - k.values[j * n + i]).abs() > 1e-6 * largest;
         if let Some((i, j)) = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).find(|&(i, j)| differ(i, j)) {
             return Err(Error::Data(format!(
-                "a precomputed kernel must be symmetric, but row {i}, column {j} has {:e} and row {j}, column {i} has {:e}",
+                "a precomputed kernel must be symmetric, but row {i}, column {j} has {:e} and row {j}, column {i} has \
+                 {:e}",
                 k.values[i * n + j],
                 k.values[j * n + i]
             )));

@@ -1,10 +1,13 @@
-//! AdaBoost: `min_F sum_i w_i exp(-y_i F(x_i))`, `F = sum_t a_t f_t`, one weak model after the other on weights that grow where the last was wrong.
+//! AdaBoost: `min_F sum_i w_i exp(-y_i F(x_i))`, `F = sum_t a_t f_t`, one weak model after the other on weights that
+//! grow where the last was wrong.
 //!
-//! Classes: discrete AdaBoost (Freund and Schapire 1997) with a_t = ln((1 - e_t)/e_t) + ln(k - 1) for k classes (SAMME, Zhu et al. 2009). With
-//! two classes the training error is at most prod_t 2 sqrt(e_t (1 - e_t)); this bound is the objective in the log. Numbers:
-//! AdaBoost.R2 (Drucker 1997), weighted median of the members; rows are weighted, not drawn again.
+//! Classes: discrete AdaBoost (Freund and Schapire 1997) with a_t = ln((1 - e_t)/e_t) + ln(k - 1) for k classes (SAMME,
+//! Zhu et al. 2009). With two classes the training error is at most prod_t 2 sqrt(e_t (1 - e_t)); this bound is the
+//! objective in the log. Numbers: AdaBoost.R2 (Drucker 1997), weighted median of the members; rows are weighted, not
+//! drawn again.
 //!
-//! Any base that takes weights will do. Trees share one ranked matrix over all rounds, so a round of stumps is one pass over it.
+//! Any base that takes weights will do. Trees share one ranked matrix over all rounds, so a round of stumps is one pass
+//! over it.
 
 use super::{
     common::{Criterion, DecisionTreeModel, check_target, plant, weights},

@@ -1,7 +1,7 @@
 //! Bagging: the mean of models fitted to samples of the rows and columns (Breiman 1996). Any model of the list will do.
 //!
-//! A sample of rows is a weight for each row where the base takes weights, a copy where it does not. Members are fitted from the random
-//! stream of their number. Rows that a member did not see judge it (out-of-bag).
+//! A sample of rows is a weight for each row where the base takes weights, a copy where it does not. Members are fitted
+//! from the random stream of their number. Rows that a member did not see judge it (out-of-bag).
 
 use super::common::{Amount, check_draws, weights};
 use crate::{

@@ -75,7 +75,8 @@ impl Loss {
     }
 }
 
-/// The smallest y with at least the share `q` of weight at or below it; the middle of two where the share is met exactly.
+/// The smallest y with at least the share `q` of weight at or below it; the middle of two where the share is met
+/// exactly.
 pub fn weighted_quantile(pairs: &mut [(f64, f64)], q: f64) -> f64 {
     pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let total: f64 = pairs.iter().map(|pair| pair.1).sum();

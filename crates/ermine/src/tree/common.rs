@@ -1,4 +1,5 @@
-//! What single trees and forests share: parameters with several forms, the choice of an impurity, the model of one tree.
+//! What single trees and forests share: parameters with several forms, the choice of an impurity, the model of one
+//! tree.
 
 use crate::{
     Array, Ctx, Error, Model, Output, Result, Shape, Target, Value, X,
@@ -168,7 +169,8 @@ pub fn weights(batch: &Batch) -> Vec<f64> {
     batch.weights.map_or_else(|| vec![1.0; batch.rows()], <[f64]>::to_vec)
 }
 
-/// Targets and weights of all rows of all workers. Everyone has them, 8 bytes a row for each: purity is no sum over workers.
+/// Targets and weights of all rows of all workers. Everyone has them, 8 bytes a row for each: purity is no sum over
+/// workers.
 pub struct Targets<'a> {
     kind: TargetKind,
     values: Cow<'a, [f64]>,
@@ -360,7 +362,8 @@ pub fn cost_of_ranks(shape: &Shape) -> f64 {
     4e5 + n * p * (5.0 + 4.0 * n.ln())
 }
 
-/// Nanoseconds of growing one tree that tries `tried` columns at each split: every level passes over the rows of its nodes.
+/// Nanoseconds of growing one tree that tries `tried` columns at each split: every level passes over the rows of its
+/// nodes.
 pub fn cost_of_tree(shape: &Shape, tried: usize, depth: Option<usize>, leaves: Option<usize>, random: bool) -> f64 {
     let (n, _, outputs) = shape.sizes();
     // A tree without limits is somewhat deeper than a balanced one.

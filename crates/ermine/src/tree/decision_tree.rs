@@ -1,13 +1,16 @@
-//! Decision trees: `min_T sum_leaves sum_{i in leaf} w_i loss(y_i, value of leaf) + ccp_alpha |leaves|` over axis-parallel partitions, greedily.
+//! Decision trees: `min_T sum_leaves sum_{i in leaf} w_i loss(y_i, value of leaf) + ccp_alpha |leaves|` over
+//! axis-parallel partitions, greedily.
 //!
-//! CART (Breiman, Friedman, Olshen, Stone 1984) with exact best splits: every midpoint between consecutive values of every column is
-//! tried, the split that lowers the impurity most is kept ([`grow`](crate::engine::grow)). Missing values are sent the better way; categories are
-//! split into sets of levels without one-hot columns. Growth stops by size, depth, decrease or a significance test, and the grown tree is
-//! cut back by cost complexity or on held-out rows ([`prune`]).
+//! CART (Breiman, Friedman, Olshen, Stone 1984) with exact best splits: every midpoint between consecutive values of
+//! every column is tried, the split that lowers the impurity most is kept ([`grow`](crate::engine::grow)). Missing
+//! values are sent the better way; categories are split into sets of levels without one-hot columns. Growth stops by
+//! size, depth, decrease or a significance test, and the grown tree is cut back by cost complexity or on held-out rows
+//! ([`prune`]).
 //!
 //! Several workers share the columns and grow the tree of one, bit by bit: see [`grow`](crate::engine::grow).
 //!
-//! Cost O(columns x rows x depth) after one sort of each column; predicting is O(depth). Greedy: not the best of all trees, which is NP-hard.
+//! Cost O(columns x rows x depth) after one sort of each column; predicting is O(depth). Greedy: not the best of all
+//! trees, which is NP-hard.
 
 use super::{
     common::{

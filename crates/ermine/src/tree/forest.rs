@@ -1,15 +1,15 @@
 //! Forests: the mean of many trees that were made to differ, `f(x) = 1/T sum_t f_t(x)`.
 //!
-//! Random forest (Breiman 2001): each tree sees a bootstrap sample of the rows, each split a random choice of the columns.
-//! Extremely randomised trees (Geurts, Ernst, Wehenkel 2006): all rows, and one random threshold for each tried column.
-//! Rows that a tree did not see judge it: out-of-bag predictions cost no held-out data.
+//! Random forest (Breiman 2001): each tree sees a bootstrap sample of the rows, each split a random choice of the
+//! columns. Extremely randomised trees (Geurts, Ernst, Wehenkel 2006): all rows, and one random threshold for each
+//! tried column. Rows that a tree did not see judge it: out-of-bag predictions cost no held-out data.
 //!
-//! All trees share one matrix of ranks; a bootstrap sample is a weight for each row, never a copy. Trees grow in parallel, each from the
-//! random stream of its number. Cost O(trees x tried columns x rows x depth).
+//! All trees share one matrix of ranks; a bootstrap sample is a weight for each row, never a copy. Trees grow in
+//! parallel, each from the random stream of its number. Cost O(trees x tried columns x rows x depth).
 //!
-//! Several workers come to the forest of one process, bit by bit. Where every worker can hold all columns each grows every N-th tree;
-//! otherwise they share the columns and grow one tree after the other together: see [`grow`](crate::engine::grow). A worker keeps the
-//! out-of-bag predictions of its own rows.
+//! Several workers come to the forest of one process, bit by bit. Where every worker can hold all columns each grows
+//! every N-th tree; otherwise they share the columns and grow one tree after the other together: see
+//! [`grow`](crate::engine::grow). A worker keeps the out-of-bag predictions of its own rows.
 
 use super::{
     common::{
@@ -134,7 +134,8 @@ macro_rules! forest {
 
 forest!(
     RandomForestClassifier,
-    "Averages many decision trees, each grown on its own sample of rows with random columns at each split. A strong default.",
+    "Averages many decision trees, each grown on its own sample of rows with random columns at each split. A strong \
+     default.",
     ClassCriterion = ClassCriterion::Gini,
     Criterion::Class,
     MaxFeatures::Sqrt,
@@ -185,7 +186,8 @@ struct ForestSettings {
     oob: bool,
 }
 
-/// Trees grown before any is added: threads wait for each other in between, but the rows that a tree did not see are kept until then.
+/// Trees grown before any is added: threads wait for each other in between, but the rows that a tree did not see are
+/// kept until then.
 const TREES: u64 = 64;
 const TREES_OUT_OF_BAG: u64 = 16;
 

@@ -1,14 +1,17 @@
 //! Gradient boosting on histograms: `min_F sum_i w_i loss(y_i, F(x_i))`, `F = F_0 + learning_rate sum_m tree_m`.
 //!
-//! Each tree is a Newton step on binned columns (Friedman 2001; Ke et al. 2017): see [`boost_tree`](crate::engine::boost_tree), where the
-//! sums are exact integers, and [`bins`](crate::engine::bins). Trees grow leaf by leaf, missing values and categories are native,
-//! held-out rows may stop the growth. With absolute error and quantiles the leaves are set to the quantile of their residuals.
+//! Each tree is a Newton step on binned columns (Friedman 2001; Ke et al. 2017): see
+//! [`boost_tree`](crate::engine::boost_tree), where the sums are exact integers, and [`bins`](crate::engine::bins).
+//! Trees grow leaf by leaf, missing values and categories are native, held-out rows may stop the growth. With absolute
+//! error and quantiles the leaves are set to the quantile of their residuals.
 //!
-//! Cost O(rounds x rows x columns), half of the rows of a split being counted. Bins are cut once from the training rows.
+//! Cost O(rounds x rows x columns), half of the rows of a split being counted. Bins are cut once from the training
+//! rows.
 //!
-//! Several workers make the trees of one, bit by bit, each with its own rows in memory: what a tree depends on is either drawn by the number
-//! of a row among all, or the largest of some numbers, or a sum. Histograms are exact sums; means and losses are summed leaf by leaf of the
-//! fixed tree of [`merge_units`]. Quantiles of residuals are no sums: where the loss asks for them every residual travels, see `quantiles`.
+//! Several workers make the trees of one, bit by bit, each with its own rows in memory: what a tree depends on is
+//! either drawn by the number of a row among all, or the largest of some numbers, or a sum. Histograms are exact sums;
+//! means and losses are summed leaf by leaf of the fixed tree of [`merge_units`]. Quantiles of residuals are no sums:
+//! where the loss asks for them every residual travels, see `quantiles`.
 
 use super::boost_loss::{Loss, weighted_quantile};
 use crate::{
@@ -524,7 +527,8 @@ impl Boosting<'_> {
         Ok(Some((train, held_out)))
     }
 
-    /// Sums over the rows of all workers. `add` has the rows to learn from and the held-out rows of one leaf of the merge tree.
+    /// Sums over the rows of all workers. `add` has the rows to learn from and the held-out rows of one leaf of the
+    /// merge tree.
     fn sum(&self, numbers: usize, add: impl Fn(&mut [f64], &[u32], &[u32]) + Sync) -> Result<Vec<f64>> {
         let All { rows, leaf, ref leaves, .. } = self.all;
         let leaf_sums = |at: usize| {
@@ -575,8 +579,8 @@ impl Boosting<'_> {
         }])
     }
 
-    /// The weighted quantile of each group of (value, weight), where every worker has some pairs of every group. Each of N workers has
-    /// an equal share of the groups to itself: 16 bytes a row travel, 16 n / N of them to each.
+    /// The weighted quantile of each group of (value, weight), where every worker has some pairs of every group. Each
+    /// of N workers has an equal share of the groups to itself: 16 bytes a row travel, 16 n / N of them to each.
     fn quantiles(&self, groups: Vec<Vec<(f64, f64)>>, q: f64) -> Result<Vec<f64>> {
         #[derive(Serialize, Deserialize)]
         struct Pairs(#[serde(with = "as_bytes")] Vec<f64>);

@@ -1,6 +1,6 @@
-//! Trees and forests on several workers are those of one process, bit by bit. The table has all that a split can meet: numbers, categories,
-//! missing values, columns that are constant everywhere or nearly so, twins between which the order of trying decides. In unit tests nodes
-//! count as large, and messages as full, much earlier.
+//! Trees and forests on several workers are those of one process, bit by bit. The table has all that a split can meet:
+//! numbers, categories, missing values, columns that are constant everywhere or nearly so, twins between which the
+//! order of trying decides. In unit tests nodes count as large, and messages as full, much earlier.
 
 use crate::{
     AnyModel, Ctx, Data, Error, Feature, Fit, Result, Source, Spec, Task, Value, X,
@@ -138,8 +138,8 @@ fn random_forests() {
     same(&table, "RandomForestRegressor", &of_numbers, 1, false);
 }
 
-/// Forests look for cuts at evenly spaced codes, which must be those of the whole column also in a subtree. In noise every cut is as good as
-/// the next, so other codes are another tree.
+/// Forests look for cuts at evenly spaced codes, which must be those of the whole column also in a subtree. In noise
+/// every cut is as good as the next, so other codes are another tree.
 #[test]
 fn forests_of_noise() {
     let mut rng = Ctx::new(4).rng("noise", 0);

@@ -162,7 +162,8 @@ pub fn svg(tree: &Tree, names: &Names, classes: bool, depth: usize) -> String {
             let (x1, y1, x2, y2) = (x + wide / 2.0, y + high, to_x + wide / 2.0, to_y);
             let _ = writeln!(
                 out,
-                "<path d=\"M{x1} {y1} L{x2} {y2}\" stroke=\"#888\"/><text x=\"{}\" y=\"{}\" fill=\"#666\">{answer}</text>",
+                "<path d=\"M{x1} {y1} L{x2} {y2}\" stroke=\"#888\"/><text x=\"{}\" y=\"{}\" \
+                 fill=\"#666\">{answer}</text>",
                 (x1 + x2) / 2.0,
                 (y1 + y2) / 2.0 - 3.0
             );

@@ -1,8 +1,9 @@
 //! Cutting a grown tree back.
 //!
-//! Cost complexity (Breiman et al. 1984): R_a(T) = R(T) + a |leaves|, R the weighted impurity of the leaves. The branch at node t is
-//! worth keeping while a < (R(t) - R(branch)) / (|leaves| - 1); cutting the weakest branch first gives the whole path of best subtrees, O(n depth log n).
-//! Reduced error (Quinlan 1987): bottom up, a branch that does not predict held-out rows better than its root becomes a leaf.
+//! Cost complexity (Breiman et al. 1984): R_a(T) = R(T) + a |leaves|, R the weighted impurity of the leaves. The branch
+//! at node t is worth keeping while a < (R(t) - R(branch)) / (|leaves| - 1); cutting the weakest branch first gives the
+//! whole path of best subtrees, O(n depth log n). Reduced error (Quinlan 1987): bottom up, a branch that does not
+//! predict held-out rows better than its root becomes a leaf.
 
 use crate::{
     Target, X,

@@ -1,7 +1,8 @@
 //! Stacking (Wolpert 1992): a last model learns how to put the predictions of the others together.
 //!
-//! What it learns from are predictions for rows that a model did not see: rows are dealt into folds (class by class, by seed, unless the
-//! caller brings folds), each model is fitted without one fold and predicts it. The models that are kept are fitted to all rows. Cost: (folds + 1) fits of each model.
+//! What it learns from are predictions for rows that a model did not see: rows are dealt into folds (class by class, by
+//! seed, unless the caller brings folds), each model is fitted without one fold and predicts it. The models that are
+//! kept are fitted to all rows. Cost: (folds + 1) fits of each model.
 
 use crate::{
     Array, Ctx, Data, Error, Estimator, Fit, FitLog, Flexibility, Info, Model, Output, Params, Passes, Result, Shape,

@@ -142,6 +142,7 @@ def solve(x, y, origin):
         "estimate": [float(b) for b in beta],
         "std_error": [float(root(variance * found[i][i])) for i in range(k)],
         "r2": [float(1 - squares / total)],
+        "fitted": [float(sum(b * v for b, v in zip(beta, row))) for row in z],
     }
 
 
@@ -156,6 +157,9 @@ def main():
         exact = [powers(row) for row in decimal]
         given = [powers(row) for row in double]
         certified = solve(exact, [row[0] for row in decimal], name in ORIGIN)
+        fitted = certified.pop("fitted")
+        as_given = solve([[F(v) for v in row] for row in given], [F(row[0]) for row in double], name in ORIGIN)
+        as_given.pop("fitted")
         place, *published = PUBLISHED[name]
         own = (certified["estimate"][place], certified["std_error"][place], certified["r2"][0])
         for value, known in zip(own, published):
@@ -168,7 +172,8 @@ def main():
             "degree": degree or 0,
             "intercept": name not in ORIGIN,
             "certified": certified,
-            "as_given": solve([[F(v) for v in row] for row in given], [F(row[0]) for row in double], name in ORIGIN),
+            "fitted": fitted,
+            "as_given": as_given,
         }
     Path(__file__).with_name("nist.json").write_text(json.dumps(made) + "\n")
 

@@ -206,7 +206,8 @@ mod tests {
         let words = asked.command(Path::new("x y.csv"), "m");
         assert_eq!(
             typed(&words),
-            "ermine fit 'x y.csv' --target 'a b' --model Ridge --alpha 0.3 --effort quick --ignore id --kind year=category \
+            "ermine fit 'x y.csv' --target 'a b' --model Ridge --alpha 0.3 --effort quick --ignore id --kind \
+             year=category \
              --report m.html --output m.ermine"
         );
         assert!(Asked::of(br#"{"table": "x", "nonsense": 1}"#).is_err());

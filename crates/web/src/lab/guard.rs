@@ -1,9 +1,9 @@
 //! Who may ask. The page is served to this machine only, and still anything in a browser can send requests to it: so a
-//! request must name this address as its host (a name that was bound to 127.0.0.1 later does not), come from this page if
-//! it comes from a page at all, and show the token that only the terminal and the page know.
+//! request must name this address as its host (a name that was bound to 127.0.0.1 later does not), come from this page
+//! if it comes from a page at all, and show the token that only the terminal and the page know.
 //!
-//! The token travels behind `#` in the address, which no browser sends, and then in a header, which no other page can set:
-//! a cookie would be sent along by requests that other pages make, and is shared by all ports of a machine.
+//! The token travels behind `#` in the address, which no browser sends, and then in a header, which no other page can
+//! set: a cookie would be sent along by requests that other pages make, and is shared by all ports of a machine.
 
 use crate::http::{Refusal, same_secret};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};

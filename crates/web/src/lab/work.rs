@@ -1,5 +1,5 @@
-//! Training runs, one after the other on a thread of their own. Every open page hears how they go; a page that is opened in
-//! the middle is told what it has missed.
+//! Training runs, one after the other on a thread of their own. Every open page hears how they go; a page that is
+//! opened in the middle is told what it has missed.
 
 use super::asked::{self, Asked};
 use ermine::{

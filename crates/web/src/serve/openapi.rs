@@ -107,7 +107,10 @@ fn predict(slot: &Slot) -> Value {
         "type": "array",
         "items": { "type": "object", "required": names, "properties": cells },
     });
-    let columns = json!({ "type": "object", "required": names, "properties": lists });
+    let columns = json!({
+        "type": "object", "required": names, "properties": lists,
+        "description": "A list for each column; all lists have the same length.",
+    });
     let named = |key: &str, of: &Value| {
         let properties = json!({ key: of });
         json!({ "type": "object", "required": [key], "additionalProperties": false, "properties": properties })

@@ -14,7 +14,7 @@ use axum::{
     http::{HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::{self, Next},
     response::Response,
-    routing::{get, post},
+    routing::{any, get},
 };
 use ermine_app::wire::{Form, Media};
 use futures_util::FutureExt;
@@ -38,7 +38,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(document))
         .route("/v1/models", get(models))
-        .route("/v1/models/{call}", get(model).merge(post(predict)))
+        .route("/v1/models/{call}", any(call))
         .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "there is nothing at this address").into_response())
         .method_not_allowed_fallback(async || {
             Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this address does not take that method").into_response()
@@ -141,14 +141,21 @@ fn place(shared: &Shared, name: &str) -> Result<usize, Refusal> {
     })
 }
 
-async fn model(State(shared): State<Arc<Shared>>, Path(name): Path<String>) -> Response {
-    if name.strip_suffix(":predict").is_some_and(|name| place(&shared, name).is_ok()) {
-        return other_method("POST");
-    }
-    match place(&shared, &name) {
-        Ok(place) => answer(StatusCode::OK, "application/json", shared.slots[place].info().to_string()),
-        Err(refused) => refused.into_response(),
-    }
+/// What `/v1/models/NAME` and `/v1/models/NAME:predict` answer.
+async fn call(State(shared): State<Arc<Shared>>, Path(call): Path<String>, request: Request) -> Response {
+    let answered = match call.strip_suffix(":predict") {
+        Some(name) => match place(&shared, name) {
+            Ok(_) if request.method() != Method::POST => return other_method("POST"),
+            Ok(place) => predicted(&shared, place, request).await,
+            Err(refused) => Err(refused),
+        },
+        None => match place(&shared, &call) {
+            Ok(_) if !matches!(*request.method(), Method::GET | Method::HEAD) => return other_method("GET,HEAD"),
+            Ok(place) => Ok(answer(StatusCode::OK, "application/json", shared.slots[place].info().to_string())),
+            Err(refused) => Err(refused),
+        },
+    };
+    answered.unwrap_or_else(Refusal::into_response)
 }
 
 /// The address is right, and the method is not.
@@ -159,23 +166,8 @@ fn other_method(allowed: &'static str) -> Response {
     response
 }
 
-async fn predict(State(shared): State<Arc<Shared>>, Path(call): Path<String>, request: Request) -> Response {
-    if place(&shared, &call).is_ok() {
-        return other_method("GET,HEAD");
-    }
-    match predicted(&shared, &call, request).await {
-        Ok(response) => response,
-        Err(refused) => refused.into_response(),
-    }
-}
-
-async fn predicted(shared: &Arc<Shared>, call: &str, request: Request) -> Result<Response, Refusal> {
+async fn predicted(shared: &Arc<Shared>, place: usize, request: Request) -> Result<Response, Refusal> {
     let begin = Instant::now();
-    let Some((name, "predict")) = call.rsplit_once(':') else {
-        let problem = "this address takes no POST; predictions are at /v1/models/NAME:predict";
-        return Err(Refusal::new(StatusCode::NOT_FOUND, problem));
-    };
-    let place = place(shared, name)?;
     let loaded = shared.slots[place].current();
     let asked = Asked::of(request.uri().query().unwrap_or_default(), &loaded)?;
     let (head, body) = request.into_parts();

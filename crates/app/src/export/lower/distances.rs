@@ -7,7 +7,10 @@ use ermine::{
     cluster::KMeansModel,
     engine::{kernel::Kernel, neighbours},
     neighbors::{Known, NeighborsModel, Reach, Weighting},
-    svm::{Expansion, KernelComponents, KernelRegressor, OneClassModel, SupportClassifier, SupportRegressor},
+    svm::{
+        Expansion, KernelComponents, KernelFeatures, KernelRegressor, OneClassModel, SupportClassifier,
+        SupportRegressor,
+    },
 };
 use std::any::Any;
 
@@ -27,6 +30,9 @@ pub fn lower(name: &str, model: &dyn Any, x: Id, f: &mut Formula) -> Option<Resu
         return Some(scores(expansion, x, f).map(|value| vec![(Output::Value, value)]));
     }
     if let Some(KernelComponents { expansion, .. }) = model.downcast_ref() {
+        return Some(scores(expansion, x, f).map(|value| vec![(Output::Transform, value)]));
+    }
+    if let Some(KernelFeatures { expansion }) = model.downcast_ref() {
         return Some(scores(expansion, x, f).map(|value| vec![(Output::Transform, value)]));
     }
     if let Some(OneClassModel { expansion }) = model.downcast_ref() {

@@ -1,9 +1,10 @@
-//! Linear models, generalised ones, and networks.
+//! Linear models, generalised ones, networks, and baselines, which are an intercept alone.
 
 use super::{Said, classes_of};
 use crate::export::formula::{Formula, Function, Id, Pair};
 use ermine::{
     Matrix, Output,
+    dummy::{ClassRule, DummyClassModel, DummyModel},
     engine::{family::Link, loss::Loss},
     linear::{
         BayesianRidgeModel, ChosenModel, GlmModel, HuberModel, LinearModel, LogisticCvModel, LogisticModel,
@@ -52,7 +53,33 @@ pub fn lower(model: &dyn Any, x: Id, f: &mut Formula) -> Option<Said> {
     if let Some(model) = model.downcast_ref::<GlmModel>() {
         return glm(model, x, f);
     }
+    if let Some(model) = model.downcast_ref::<DummyModel>() {
+        return Some(vec![(Output::Value, same(&model.value, x, f))]);
+    }
+    if let Some(model) = model.downcast_ref::<DummyClassModel>() {
+        return baseline(model, x, f);
+    }
     model.downcast_ref::<NeuralModel>().and_then(|model| network(model, x, f))
+}
+
+/// The same numbers for every row, whatever it lacks.
+fn same(values: &[f64], x: Id, f: &mut Formula) -> Id {
+    let width = f.width(x);
+    let whole = f.fill(x, vec![0.0; width]);
+    f.affine(whole, Matrix::zeros(width, values.len()), values.to_vec())
+}
+
+fn baseline(model: &DummyClassModel, x: Id, f: &mut Formula) -> Option<Said> {
+    let probability = match model.strategy {
+        ClassRule::Prior => model.prior.clone(),
+        ClassRule::MostFrequent | ClassRule::Constant => {
+            (0..model.prior.len()).map(|class| if class == model.class { 1.0 } else { 0.0 }).collect()
+        }
+        // Drawn.
+        ClassRule::Stratified | ClassRule::Uniform => return None,
+    };
+    let probability = same(&probability, x, f);
+    Some(vec![(Output::Class, same(&[model.class as f64], x, f)), (Output::Probability, probability)])
 }
 
 fn scores(coef: &Matrix, intercept: &[f64], x: Id, f: &mut Formula) -> Id {

@@ -1,7 +1,9 @@
 //! Every model as a formula.
 
 mod combined;
+mod curves;
 mod distances;
+mod encoders;
 mod linear;
 mod normal;
 mod transformers;
@@ -19,7 +21,9 @@ pub fn model(name: &str, model: &dyn AnyModel, x: Id, features: &[Feature], f: &
     let said = linear::lower(any, x, f)
         .or_else(|| trees::lower(any, x, features, f))
         .or_else(|| normal::lower(any, x, f))
-        .or_else(|| transformers::lower(any, x, f));
+        .or_else(|| transformers::lower(any, x, f))
+        .or_else(|| encoders::lower(any, x, f))
+        .or_else(|| curves::lower(any, x, f));
     let said = match said {
         Some(said) => Some(Ok(said)),
         None => distances::lower(name, any, x, f).or_else(|| combined::lower(name, any, x, features, f)),

@@ -5,7 +5,9 @@ use crate::export::formula::{Formula, Function, Id, Pair};
 use ermine::{
     Matrix, Output,
     bayes::{CategoricalModel, CountModel, GaussianNBModel, LinearDiscriminantModel, QuadraticDiscriminantModel},
-    cluster::{BayesianGaussianMixtureModel, Covariance, GaussianMixtureModel, Mixture},
+    cluster::{
+        BayesianGaussianMixtureModel, CountFamily, CountMixtureModel, Covariance, GaussianMixtureModel, Mixture,
+    },
 };
 use std::any::Any;
 
@@ -65,6 +67,9 @@ pub fn lower(model: &dyn Any, x: Id, f: &mut Formula) -> Option<Said> {
         let joint = joint.collect();
         return Some(joined(joint, f));
     }
+    if let Some(model) = model.downcast_ref::<CountMixtureModel>() {
+        return Some(counts(model, x, f));
+    }
     let (mixture, constants) = match model.downcast_ref::<GaussianMixtureModel>() {
         Some(model) => (&model.mixture, model.mixture.constants()),
         None => {
@@ -110,5 +115,24 @@ fn mixture_of(mixture: &Mixture, constants: &[f64], x: Id, f: &mut Formula) -> S
     });
     let joint = joint.collect();
     let said = joined(joint, f);
+    clusters(said)
+}
+
+/// Components are no classes.
+fn clusters(said: Said) -> Said {
     said.into_iter().map(|(output, id)| (if output == Output::Class { Output::Cluster } else { output }, id)).collect()
+}
+
+fn counts(model: &CountMixtureModel, x: Id, f: &mut Formula) -> Said {
+    let yes_no = model.family == CountFamily::Bernoulli;
+    let x = if yes_no { f.is_positive(x) } else { x };
+    let theta = &model.theta;
+    let weights = Matrix::from_fn(theta.cols, theta.rows, |j, c| {
+        let t = theta[(c, j)];
+        if yes_no { t.ln() - (1.0 - t).ln() } else { t.ln() }
+    });
+    let absent = |c: usize| if yes_no { theta.row(c).iter().map(|t| (1.0 - t).ln()).sum() } else { 0.0 };
+    let offset = model.weights.iter().enumerate().map(|(c, weight)| weight.ln() + absent(c)).collect();
+    let joint = f.affine(x, weights, offset);
+    clusters(posterior(joint, f))
 }

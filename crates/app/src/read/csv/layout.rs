@@ -95,7 +95,8 @@ fn looks_like_header(first: &[Vec<u8>]) -> bool {
 /// So many numbers hardly ever stand in order by chance.
 const MANY: usize = 6;
 
-/// Whether the numbers among these fields go up as years and numbered columns do: in equal steps, or in any if they are many or years.
+/// Whether the numbers among these fields go up as years and numbered columns do: in equal steps, or in any if they are
+/// many or years.
 fn counts_on(fields: &[Vec<u8>]) -> bool {
     let numbers: Vec<f64> = fields.iter().filter_map(|field| crate::table::number(field)).collect();
     let [first, second, ..] = numbers[..] else { return false };

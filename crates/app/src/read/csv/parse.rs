@@ -1,7 +1,7 @@
 //! Parsing on all threads: the rows of a piece go to their own part of columns that are allocated once.
 
 use super::{
-    fields::{Cursor, Fault, trim},
+    fields::{Cursor, Fault, Span, trim},
     layout::Layout,
     records::cut,
 };
@@ -302,7 +302,6 @@ fn parse_piece(
         }
     }
     let mut cursor = Cursor::new(data, start, plan.delimiter);
-    let na = &plan.na;
     let count = slots.len();
     let (mut row, mut misfits) = (0, Vec::new());
     'records: while !cursor.at_end() {
@@ -318,69 +317,7 @@ fn parse_piece(
                     return Err(ragged(&mut cursor, begin, count, index + 1, span.last));
                 }
             }
-            // The usual case of each kind first; blanks inside quotes and missing markers are left to the slow way.
-            let fits = match slot {
-                Slot::Number(out) => match table::number_within(data, span.start, span.end) {
-                    Some(value) if na.is_only_usual() && !span.doubled => {
-                        out[row] = value;
-                        true
-                    }
-                    _ => put_number(&mut out[row], field, na, table::number),
-                },
-                Slot::Date(out) => match table::date(field) {
-                    Some(value) if na.is_only_usual() => {
-                        out[row] = value;
-                        true
-                    }
-                    _ => put_number(&mut out[row], field, na, table::date),
-                },
-                Slot::DateTime(out) => match table::datetime(field) {
-                    Some(value) if na.is_only_usual() => {
-                        out[row] = value;
-                        true
-                    }
-                    _ => put_number(&mut out[row], field, na, table::datetime),
-                },
-                Slot::Value(out, form) => put_number(&mut out[row], field, na, |field| form.read(field)),
-                Slot::Boolean(out) => match table::boolean(field) {
-                    Some(value) if na.is_only_usual() => {
-                        out[row] = Some(value);
-                        true
-                    }
-                    _ => {
-                        let declared = matches!(plan.wants[index], Want::Value { must: true, .. });
-                        put_boolean(&mut out[row], field, na, declared)
-                    }
-                },
-                Slot::Strings(out, levels) => {
-                    out[row] = if na.is_missing_string(trim(field)) {
-                        MISSING
-                    } else {
-                        match levels.code(field) {
-                            Ok(code) => code,
-                            Err(_) => return Err(not_utf8(span.start, &plan.names[index], field)),
-                        }
-                    };
-                    true
-                }
-                Slot::Levels(out, levels) => {
-                    out[row] = match levels.get(field) {
-                        Some(code) => code,
-                        None if na.is_missing(trim(field)) => MISSING,
-                        None => UNSEEN,
-                    };
-                    true
-                }
-                Slot::Text(text) => {
-                    let value = if na.is_missing_string(trim(field)) { Ok("") } else { std::str::from_utf8(field) };
-                    match value {
-                        Ok(value) => text.push(value),
-                        Err(_) => return Err(not_utf8(span.start, &plan.names[index], field)),
-                    }
-                    true
-                }
-                Slot::Skip | Slot::Failed(_) => true,
-            };
+            let fits = put(slot, row, index, data, field, &span, plan)?;
             if !fits {
                 let field = trim(field);
                 if let Want::Value { form, must: true } = plan.wants[index] {
@@ -398,6 +335,83 @@ fn parse_piece(
         row += 1;
     }
     Ok(Done { rows: row, misfits })
+}
+
+/// Puts a field into its column. Returns whether it fits there.
+#[inline(always)]
+fn put(
+    slot: &mut Slot<'_>,
+    row: usize,
+    index: usize,
+    data: &[u8],
+    field: &[u8],
+    span: &Span,
+    plan: &Plan,
+) -> Result<bool, Box<Fault>> {
+    let na = &plan.na;
+    // The usual case of each kind first; blanks inside quotes and missing markers are left to the slow way.
+    Ok(match slot {
+        Slot::Number(out) => match table::number_within(data, span.start, span.end) {
+            Some(value) if na.is_only_usual() && !span.doubled => {
+                out[row] = value;
+                true
+            }
+            _ => put_number(&mut out[row], field, na, table::number),
+        },
+        Slot::Date(out) => match table::date(field) {
+            Some(value) if na.is_only_usual() => {
+                out[row] = value;
+                true
+            }
+            _ => put_number(&mut out[row], field, na, table::date),
+        },
+        Slot::DateTime(out) => match table::datetime(field) {
+            Some(value) if na.is_only_usual() => {
+                out[row] = value;
+                true
+            }
+            _ => put_number(&mut out[row], field, na, table::datetime),
+        },
+        Slot::Value(out, form) => put_number(&mut out[row], field, na, |field| form.read(field)),
+        Slot::Boolean(out) => match table::boolean(field) {
+            Some(value) if na.is_only_usual() => {
+                out[row] = Some(value);
+                true
+            }
+            _ => {
+                let declared = matches!(plan.wants[index], Want::Value { must: true, .. });
+                put_boolean(&mut out[row], field, na, declared)
+            }
+        },
+        Slot::Strings(out, levels) => {
+            out[row] = if na.is_missing_string(trim(field)) {
+                MISSING
+            } else {
+                match levels.code(field) {
+                    Ok(code) => code,
+                    Err(_) => return Err(not_utf8(span.start, &plan.names[index], field)),
+                }
+            };
+            true
+        }
+        Slot::Levels(out, levels) => {
+            out[row] = match levels.get(field) {
+                Some(code) => code,
+                None if na.is_missing(trim(field)) => MISSING,
+                None => UNSEEN,
+            };
+            true
+        }
+        Slot::Text(text) => {
+            let value = if na.is_missing_string(trim(field)) { Ok("") } else { std::str::from_utf8(field) };
+            match value {
+                Ok(value) => text.push(value),
+                Err(_) => return Err(not_utf8(span.start, &plan.names[index], field)),
+            }
+            true
+        }
+        Slot::Skip | Slot::Failed(_) => true,
+    })
 }
 
 /// Returns whether the field fits.

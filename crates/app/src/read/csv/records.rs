@@ -98,7 +98,8 @@ pub(super) fn cut(data: &[u8], delimiter: u8, chunk_bytes: usize) -> Cuts {
     cuts
 }
 
-/// Where the first record of a stretch between newlines begins, if it begins inside or outside of quotes, and whether it ends inside.
+/// Where the first record of a stretch between newlines begins, if it begins inside or outside of quotes, and whether
+/// it ends inside.
 pub(super) fn first_record(data: &[u8], from: usize, to: usize, inside: bool, delimiter: u8) -> (Option<usize>, bool) {
     let mut start = (!inside).then_some(from);
     let first_newline = |begin: usize, end: usize| {

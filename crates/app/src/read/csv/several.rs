@@ -24,7 +24,8 @@ pub(crate) struct CsvFile {
     options: ReadOptions,
 }
 
-/// Where the records of a stretch begin, if it begins outside of quotes and if it begins inside; and whether it then ends inside.
+/// Where the records of a stretch begin, if it begins outside of quotes and if it begins inside; and whether it then
+/// ends inside.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Stretch {
     pub(super) outside: (Option<usize>, bool),

@@ -30,7 +30,8 @@ pub(super) struct Node<'a> {
     pub(super) tie: f64,
 }
 
-/// The best cut of a pass: the last code on the left and the first on the right, which is missing when only the missing are there.
+/// The best cut of a pass: the last code on the left and the first on the right, which is missing when only the missing
+/// are there.
 #[derive(Clone, Copy)]
 pub(super) struct Best {
     score: f64,
@@ -219,7 +220,8 @@ impl Node<'_> {
         with_the_many(cuts, &scratch.missing)
     }
 
-    /// Moves rows to the left code by code, where `taken` are there already, and judges every cut between two codes. Returns the last.
+    /// Moves rows to the left code by code, where `taken` are there already, and judges every cut between two codes.
+    /// Returns the last.
     fn code_by_code<M: Impurity>(
         &self,
         impurity: &mut M,
@@ -387,9 +389,9 @@ impl Node<'_> {
     }
 }
 
-/// How many rows of mean weight the means of levels explain where the target does not depend on them, each row as much as its share
-/// of its level: for equal weights the number of levels less two, which leave no choice of an order. Few heavy rows, as boosting
-/// makes them, explain more than many light ones.
+/// How many rows of mean weight the means of levels explain where the target does not depend on them, each row as much
+/// as its share of its level: for equal weights the number of levels less two, which leave no choice of an order. Few
+/// heavy rows, as boosting makes them, explain more than many light ones.
 fn by_chance(levels: &[(f64, f64, f64)]) -> f64 {
     let (weight, squares) = levels.iter().fold((0.0, 0.0), |(w, s), level| (w + level.0, s + level.2));
     if !(weight > 0.0 && squares > 0.0) {

@@ -1,16 +1,18 @@
 //! Growing one tree on several workers, to the very bits of one.
 //!
-//! Exact splits order all rows of a node, so rows cannot stay with their workers: columns are dealt ([`Columns::shared`]), and everyone
-//! knows the targets and weights of all rows. Then a tree has two parts.
+//! Exact splits order all rows of a node, so rows cannot stay with their workers: columns are dealt
+//! ([`Columns::shared`]), and everyone knows the targets and weights of all rows. Then a tree has two parts.
 //!
-//! Large nodes: everyone walks along with the same samples. Each worker tries those of the drawn columns that it has, the found splits go to everyone and are
-//! judged in the order of one process. Whoever has the column of the best says on which side each row is: one bit a row.
+//! Large nodes: everyone walks along with the same samples. Each worker tries those of the drawn columns that it has,
+//! the found splits go to everyone and are judged in the order of one process. Whoever has the column of the best says
+//! on which side each row is: one bit a row.
 //!
-//! Small subtrees: each is grown by one worker, who gets the codes of its rows from the others, 4 bytes a cell, and 8 for each distinct value.
-//! Codes stay those of the whole column, because they decide how a node is ordered. The grown subtrees go to everyone.
+//! Small subtrees: each is grown by one worker, who gets the codes of its rows from the others, 4 bytes a cell, and 8
+//! for each distinct value. Codes stay those of the whole column, because they decide how a node is ordered. The grown
+//! subtrees go to everyone.
 //!
-//! What one worker cannot go on with reaches the others in the next message. No exchange runs inside a pool of threads: workers that
-//! are threads of one process share it, and would wait in it for each other.
+//! What one worker cannot go on with reaches the others in the next message. No exchange runs inside a pool of threads:
+//! workers that are threads of one process share it, and would wait in it for each other.
 
 use super::{Candidate, Draws, Grower, Impurity, LARGE, Task, Workspace, keep, mix, tie};
 use crate::{

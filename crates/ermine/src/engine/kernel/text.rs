@@ -115,7 +115,8 @@ impl Field for Kernel {
     }
 }
 
-/// Recursive descent over `sum = product {'+' product}`, `product = factor {'*' factor}`, `factor = atom {'[' columns ']' | '^' n}`.
+/// Recursive descent over `sum = product {'+' product}`, `product = factor {'*' factor}`, `factor = atom {'[' columns
+/// ']' | '^' n}`.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -128,7 +129,8 @@ impl<'a> Parser<'a> {
         let rest: String = self.text[self.at..].chars().take(20).collect();
         let found = if rest.is_empty() { "the end".to_string() } else { format!("'{rest}'") };
         Error::Data(format!("kernel '{}': expected {expected}, found {found}", self.text)).hint(
-            "kernels are linear, poly, rbf, laplacian, sigmoid, cosine, precomputed, and +, *, ^, exp(), normalize() and [columns] of them",
+            "kernels are linear, poly, rbf, laplacian, sigmoid, cosine, precomputed, and +, *, ^, exp(), normalize() \
+             and [columns] of them",
         )
     }
 

@@ -1,10 +1,11 @@
 //! Which columns depend on the others, to within the rounding of the numbers that were given.
 //!
-//! A number x comes rounded by up to eps |x| / 2. For a column of mean 1e9 and deviation 1 that is 1e-7 of its centred length, and what is
-//! computed from it carries as much: that 0.3 a + 0.7 b stands 1e-8 beside the plane of a and b says nothing. So a direction v of unit
-//! length in scaled columns is empty when its singular value is below what rounding of the columns can do to it, `sum_j |v_j| u_j` with
-//! `u_j = eps |x_j| / |x_j - mean|` in lengths of columns, plus what the decomposition itself rounds. Above it, a direction
-//! explains more of the target than predictions in double lose by its large coefficients: error for error, both are u / s of it.
+//! A number x comes rounded by up to eps |x| / 2. For a column of mean 1e9 and deviation 1 that is 1e-7 of its centred
+//! length, and what is computed from it carries as much: that 0.3 a + 0.7 b stands 1e-8 beside the plane of a and b
+//! says nothing. So a direction v of unit length in scaled columns is empty when its singular value is below what
+//! rounding of the columns can do to it, `sum_j |v_j| u_j` with `u_j = eps |x_j| / |x_j - mean|` in lengths of columns,
+//! plus what the decomposition itself rounds. Above it, a direction explains more of the target than predictions in
+//! double lose by its large coefficients: error for error, both are u / s of it.
 
 use super::{Problem, Triangles};
 use crate::{
@@ -26,7 +27,8 @@ pub struct Dependence {
 }
 
 impl Dependence {
-    /// The same predictions with coefficients of least norm; returns the change of `coef.mean` that the intercept has to take up.
+    /// The same predictions with coefficients of least norm; returns the change of `coef.mean` that the intercept has
+    /// to take up.
     pub fn least_norm(&self, coef: &mut [f64], mean: &[f64]) -> f64 {
         let before = simd::dot(coef, mean);
         self.take_out(coef);
@@ -64,8 +66,8 @@ pub fn dependence_of(
     dependence(data, ctx, &gram, intercept, outside)
 }
 
-/// Of all columns but the one `outside`: from the scatter of (x, y), if it tells that all is well, else from the triangle of the rows.
-/// `None` for full rank.
+/// Of all columns but the one `outside`: from the scatter of (x, y), if it tells that all is well, else from the
+/// triangle of the rows. `None` for full rank.
 pub fn dependence(
     data: &dyn Source,
     ctx: &Ctx,
@@ -120,8 +122,8 @@ impl Problem {
         Ok(Dependence { redundant: self.redundant(null), basis })
     }
 
-    /// Brings the null space to the form in which every direction has one column to itself: that column is what the direction says of the
-    /// others. Of the columns that divide well, the last.
+    /// Brings the null space to the form in which every direction has one column to itself: that column is what the
+    /// direction says of the others. Of the columns that divide well, the last.
     fn redundant(&self, mut null: Matrix) -> Vec<Redundant> {
         let (free, p) = (null.rows, null.cols);
         let mut columns: Vec<usize> = Vec::new();

@@ -1,6 +1,6 @@
 //! More columns than rows: everything happens in the n x n matrix of inner products of the centred rows, K = A A', and
-//! `w = A' (K + alpha I)^+ y` has the least norm. The rows take less room than any matrix of pairs of columns, so that every worker
-//! gathers them all; nothing else depends on where they lay.
+//! `w = A' (K + alpha I)^+ y` has the least norm. The rows take less room than any matrix of pairs of columns, so that
+//! every worker gathers them all; nothing else depends on where they lay.
 //!
 //! Cholesky while the condition allows it; otherwise the triangle of A' and its SVD, which does not square it.
 
@@ -98,8 +98,8 @@ pub fn inner_products(a: &Matrix, ctx: &Ctx) -> Matrix {
     out
 }
 
-/// The factor of K + alpha I and its condition, if it is good enough. About the mean K sends the roots of the weights to zero, and
-/// to no target either: along them it may have any eigenvalue.
+/// The factor of K + alpha I and its condition, if it is good enough. About the mean K sends the roots of the weights
+/// to zero, and to no target either: along them it may have any eigenvalue.
 fn cholesky(inner: &Matrix, alpha: f64, ones: &[f64], weight: f64) -> Option<(Cholesky, f64)> {
     let n = inner.rows;
     let mut k = inner.clone();
@@ -115,7 +115,8 @@ fn cholesky(inner: &Matrix, alpha: f64, ones: &[f64], weight: f64) -> Option<(Ch
     (condition < WELL_CONDITIONED).then_some((factor, condition))
 }
 
-/// (K + alpha I)^+ y along the directions that stand clear of rounding, with rank and condition. A' = Q R, so that K = R'R.
+/// (K + alpha I)^+ y along the directions that stand clear of rounding, with rank and condition. A' = Q R, so that K =
+/// R'R.
 fn by_triangle(a: &Matrix, y: &Matrix, alpha: f64, largest: f64) -> Result<(Matrix, usize, f64)> {
     let (n, p, m) = (a.rows, a.cols, y.cols);
     let r = linalg::triangle_of(a.view().transposed());
