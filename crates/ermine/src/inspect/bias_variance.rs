@@ -1,11 +1,11 @@
 //! Where the error comes from, by refits on disjoint halves of the rows (Geman, Bienenstock and Doursat 1992; Domingos
 //! 2000).
 //!
-//! Regression, squared error, f and g fitted to two halves that share no row: `(y - f)^2 + (y - g)^2 = 2 (y - f)(y - g)
-//! + (f - g)^2`. The halves are independent, so the mean of `(y - f)(y - g)` is squared bias and noise, and that of `(f
-//! - g)^2 / 2` the variance, both without bias. (Refits on bootstrap samples share rows, and their common errors would
-//! count as bias.) Noise cannot be told from bias by refits; it is estimated from pairs of nearest rows, `E (y_i -
-//! y_j)^2 / 2` (an upper bound: neighbours are not equal), or given.
+//! Regression, squared error, f and g fitted to two halves that share no row:
+//! `(y - f)^2 + (y - g)^2 = 2 (y - f)(y - g) + (f - g)^2`. The halves are independent, so the mean of `(y - f)(y - g)`
+//! is squared bias and noise, and that of `(f - g)^2 / 2` the variance, both without bias. (Refits on bootstrap samples
+//! share rows, and their common errors would count as bias.) Noise cannot be told from bias by refits; it is given, or
+//! estimated from pairs of nearest rows as the mean of `(y_i - y_j)^2 / 2` (an upper bound: neighbours are not equal).
 //!
 //! Classification, 0/1 loss, m(x) the class that most refits say: bias is the share of rows where m is wrong, variance
 //! how often a refit differs from m. Variance hurts where m is right and helps where it is wrong: with two classes

@@ -1,7 +1,8 @@
-//! Huber regression, robust to outliers in y: `min_{w,b,sigma>0} sum_i w_i (sigma + H((y_i - w.x_i - b) / sigma) sigma)
-//! + alpha ||w||^2` with H(z) = z^2 up to epsilon and 2 epsilon |z| - epsilon^2 beyond (Huber 1981; Owen 2007). The
-//! scale sigma is estimated jointly, and the problem is convex in all three. With `delta` the scale is fixed: residuals
-//! above delta, in units of y, count linearly.
+//! Huber regression, robust to outliers in y:
+//! `min_{w,b,sigma>0} sum_i w_i (sigma + H((y_i - w.x_i - b) / sigma) sigma) + alpha ||w||^2` with H(z) = z^2 up to
+//! epsilon and 2 epsilon |z| - epsilon^2 beyond (Huber 1981; Owen 2007). The scale sigma is estimated jointly, and the
+//! problem is convex in all three. With `delta` the scale is fixed: residuals above delta, in units of y, count
+//! linearly.
 //!
 //! Method. Newton's on a piecewise quadratic: with z = (x, 1, r / sigma) the Hessian is the sum of 2 z z' / sigma over
 //! the rows within epsilon sigma, so that loss, gradient and Hessian are one fused pass. Rows beyond have no curvature,
