@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # One choice of packages and features for all that is built here: with another one cargo builds the dependencies again.
-ALL := --workspace --all-targets --features ermine-cli/mpi
+ALL := --workspace --all-targets --features ermine-cli/mpi,ermine-cli/sql
 
 .PHONY: build docs test test-all setup lint test-rust test-browser python test-python conformance conformance-fast fuzz generate bench clean
 
@@ -42,7 +42,7 @@ lint:
 
 test-rust: build
 	cargo test $(ALL) --quiet
-	cargo test --workspace --features ermine-cli/mpi --doc --quiet
+	cargo test --workspace --features ermine-cli/mpi,ermine-cli/sql --doc --quiet
 
 build:
 	cargo build $(ALL)

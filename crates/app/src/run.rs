@@ -238,6 +238,10 @@ impl Job {
     /// Reads, inspects, plans, and brings the rows into numbers.
     fn prepare(&self, ctx: &Ctx) -> Result<Prepared> {
         self.check()?;
+        if ctx.exchange().size() > 1 && read::is_query(&self.data) {
+            return Err(Error::Unsupported("a database is asked by one process, not by several".into())
+                .hint("write its rows to a Parquet or CSV file first"));
+        }
         let files = all_gather(ctx.exchange(), self.files())?.swap_remove(0);
         self.check_memory(&files, ctx)?;
         let mut read = self.read.clone();
@@ -457,9 +461,12 @@ impl Job {
 
     /// Every file that is read.
     pub fn inputs(&self) -> Result<Vec<PathBuf>> {
-        let mut files = self.files()?;
-        files.extend(self.read.labels.clone());
-        Ok(files)
+        let mut inputs = Vec::new();
+        for data in std::iter::once(&self.data).chain(&self.more).filter(|data| !read::is_query(data)) {
+            inputs.extend(read::files(data)?);
+        }
+        inputs.extend(self.read.labels.clone());
+        Ok(inputs)
     }
 
     /// The files of the table, in order.

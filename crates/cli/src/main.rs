@@ -56,7 +56,9 @@ fn main() -> ExitCode {
     if !matches!(call, Call::Serve(_) | Call::Lab(_)) {
         terminal::tidy_on_signals(call.enough());
     }
-    match workers.guard(|| run(call, &workers)) {
+    let outcome = workers.guard(|| run(call, &workers));
+    ermine_app::store::writer::abandon();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(_) if !speaks => ExitCode::SUCCESS,

@@ -347,10 +347,9 @@ fn binary(path: &Path, head: &[u8]) -> Result<Option<Format>> {
     if head.starts_with(b"PK\x03\x04") || head.starts_with(&[0xd0, 0xcf, 0x11, 0xe0]) {
         return Ok(Some(Format::Sheet));
     }
-    let others: [(&[u8], &str); 15] = [
+    let others: [(&[u8], &str); 14] = [
         (b"PAR1", "a packed Parquet file"),
         (b"FEA1", "Feather of the first version"),
-        (b"SQLite format 3\0", "an SQLite database"),
         (b"\x89HDF", "HDF5"),
         (b"\x93NUMPY", "an array of NumPy"),
         (b"\x80\x03", "a pickle of Python"),
@@ -364,6 +363,11 @@ fn binary(path: &Path, head: &[u8]) -> Result<Option<Format>> {
         (b"ORC", "ORC"),
         (b"%PDF", "a PDF"),
     ];
+    if head.starts_with(b"SQLite format 3\0") {
+        let name = path.display();
+        return Err(Error::format(path, None, "this is an SQLite database, and no table is named")
+            .hint(format!("'sqlite:{name}?table=NAME' reads one")));
+    }
     let page = head.iter().take(200).map(u8::to_ascii_lowercase).collect::<Vec<u8>>();
     let is_page = page.starts_with(b"<!doctype html") || page.starts_with(b"<html");
     let known = others.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| name);

@@ -1,6 +1,7 @@
 //! From a path to a table, whatever the format: whole, in pieces, or only looked through.
 
 pub mod csv;
+mod database;
 mod formats;
 pub mod idx;
 mod input;
@@ -8,6 +9,7 @@ mod open;
 pub mod parquet;
 pub mod shares;
 
+pub use database::{is_query, shown};
 use input::Input;
 pub use input::{Format, READABLE};
 pub(crate) use open::stream_all;
@@ -141,7 +143,7 @@ pub struct Scan {
 /// The file as a table; `-` is standard input. Formats are known by their first bytes, texts by their first lines.
 /// Works in the current rayon pool; the table is the same for any number of threads.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table> {
-    let path = path.as_ref();
+    let path = &*database::local(path.as_ref())?;
     let Some(labels) = &options.labels else { return read_one(path, options) };
     let label = read_one(labels, &ReadOptions { schema: None, columns: None, ..options.clone() })?;
     let (name, column) = label.columns().next().ok_or_else(|| Error::format(labels, None, "there is no column"))?;
@@ -200,7 +202,7 @@ pub fn stream(
 
 /// The names of the columns of a file.
 pub fn names(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Vec<String>> {
-    let path = path.as_ref();
+    let path = &*database::local(path.as_ref())?;
     if idx::is_idx(path)? {
         return Ok(read_one(path, options)?.names().to_vec());
     }

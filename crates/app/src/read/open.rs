@@ -4,7 +4,7 @@
 //! What is known of it afterwards is the same wherever it is: the columns, a summary of each, the values of the target,
 //! and a sample of rows that depends on their numbers alone.
 
-use super::{ReadOptions, Scan, decoded_bytes, scan, shares, stream};
+use super::{ReadOptions, Scan, database, decoded_bytes, scan, shares, stream};
 use crate::table::{Column, Dictionary, Field, FormSet, Kind, Schema, Summary, Table, Tally};
 use ermine_core::{
     Ctx,
@@ -54,8 +54,10 @@ pub struct Sample {
     pub table: Table,
 }
 
-/// The files that an argument means: itself, or what matches it as a pattern such as `part-*.csv`, sorted by name.
+/// The files that an argument means: itself, what matches it as a pattern such as `part-*.csv`, sorted by name, or the
+/// rows of a database.
 pub fn files(data: &Path) -> Result<Vec<PathBuf>> {
+    let data = &*database::local(data)?;
     let pattern = data.to_str().filter(|text| text.contains(['*', '?', '[']) && !data.exists());
     let Some(pattern) = pattern else { return Ok(vec![data.into()]) };
     let wrong = |problem: String| Error::io(data, "open", &std::io::Error::other(problem));

@@ -8,6 +8,7 @@ use crate::{
     fit::Pipeline,
     judge::{self, Tested},
     plan::{Plan, Supervised},
+    read,
     run::Job,
     store::{Fitted, Header, Origin, Stated},
     table::{Schema, Summary},
@@ -89,8 +90,8 @@ impl Report {
         let report = Report {
             data: DataReport {
                 path: match job.more.len() {
-                    0 => job.data.display().to_string(),
-                    more => format!("{} and {more} more", job.data.display()),
+                    0 => read::shown(&job.data),
+                    more => format!("{} and {more} more", read::shown(&job.data)),
                 },
                 rows: sizes.total,
                 rows_used: sizes.used,

@@ -228,8 +228,8 @@ fn live() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of this process and lets it make no more: for a program that is about to end by a
-/// signal.
+/// Removes the temporary files of this process and lets it make no more: for a program that is about to end, also by
+/// a signal.
 pub fn abandon() {
     let live = live();
     for path in live.iter() {
@@ -271,6 +271,24 @@ impl Temporary {
         fs::rename(&from, to)?;
         live.remove(&from);
         Ok(())
+    }
+}
+
+/// A file of this process alone, which is removed at its end, also by a signal.
+pub(crate) struct Staged(Temporary);
+
+impl Staged {
+    pub(crate) fn new(folder: &Path) -> Result<Staged> {
+        sweep(folder);
+        Temporary::new(folder).map(Staged).map_err(|error| Error::io(folder, "write to", &error))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.file.path()
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        self.0.file.as_file()
     }
 }
 
