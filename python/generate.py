@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from attributes import sentence
 from sklearn.utils import all_estimators
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -559,7 +560,8 @@ def one_class(model):
             wrapped("As in scikit-learn, whose implementation is used if they are not at their defaults.", "        "),
         ]
     lines += ["", "    Attributes", "    ----------"]
-    lines += [f"    {name}" for name in attribute_names(model)]
+    for name in attribute_names(model):
+        lines += [f"    {name}", wrapped(sentence(model.name, name), "        ")]
     lines += ["", "    Examples", "    --------"]
     lines += [f"    >>> {line}" if line else "    >>>" for line in example(model).splitlines()]
     lines += ['    """', "", f'    _name = "{model.name}"', f"    _outputs = {tuple(model.outputs)!r}"]
@@ -833,7 +835,8 @@ def page(model):
     if model.elsewhere:
         names = ", ".join(f"`{name}`" for name in model.elsewhere)
         lines += ["", f"With other values than the defaults, scikit-learn's implementation is used: {names}."]
-    lines += ["", "## Attributes", "", ", ".join(f"`{name}`" for name in attribute_names(model)) + "."]
+    lines += ["", "## Attributes", "", "| name | meaning |", "| --- | --- |"]
+    lines += [f"| `{name}` | {sentence(model.name, name)} |" for name in attribute_names(model)]
     methods = [f"`{name}`" for name in ["fit", *(["partial_fit"] if model.partial else []), *model.methods()]]
     lines += ["", "Methods: " + ", ".join(dict.fromkeys(methods)) + "."]
     lines += ["", "## Use", "", "```sh", command(model), "```", "", "```python", example(model), "```", ""]

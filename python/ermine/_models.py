@@ -180,11 +180,17 @@ class LinearRegression(_tasks.Regressor, sklearn.linear_model.LinearRegression):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -247,11 +253,17 @@ class Ridge(_tasks.Regressor, sklearn.linear_model.Ridge):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -322,13 +334,21 @@ class RidgeCV(_tasks.Regressor, sklearn.linear_model.RidgeCV):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     alpha_
+        The strength of the penalty that cross-validation chose.
     best_score_
+        Cross-validated score of the chosen strength.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -400,12 +420,19 @@ class RidgeClassifier(_tasks.Classifier, sklearn.linear_model.RidgeClassifier):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -482,14 +509,23 @@ class RidgeClassifierCV(_tasks.Classifier, sklearn.linear_model.RidgeClassifierC
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     alpha_
+        The strength of the penalty that cross-validation chose.
     best_score_
+        Cross-validated score of the chosen strength.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -570,15 +606,25 @@ class BayesianRidge(_outputs.Deviations, _tasks.Regressor, sklearn.linear_model.
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     alpha_
+        Precision of the noise, the inverse of its variance.
     lambda_
+        Precision of the weights.
     sigma_
+        Covariance of the weights, shape (n_features, n_features).
     X_offset_
+        Means of the columns, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -663,13 +709,21 @@ class HuberRegressor(_tasks.Regressor, sklearn.linear_model.HuberRegressor):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     scale_
+        The scale of the residuals, beyond epsilon times which they count linearly.
     outliers_
+        Whether the residual of a row counts linearly, a boolean for each row of the fit.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -739,11 +793,17 @@ class QuantileRegressor(_tasks.Regressor, sklearn.linear_model.QuantileRegressor
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -812,11 +872,17 @@ class Lasso(_tasks.Regressor, sklearn.linear_model.Lasso):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -899,11 +965,17 @@ class ElasticNet(_tasks.Regressor, sklearn.linear_model.ElasticNet):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -988,15 +1060,25 @@ class LassoCV(_tasks.Regressor, sklearn.linear_model.LassoCV):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     alpha_
+        The strength of the penalty that cross-validation chose.
     l1_ratio_
+        The share of the L1 penalty that was chosen.
     alphas_
+        The strengths that were tried, the largest first.
     mse_path_
+        Mean squared error of each strength on each fold, shape (n_alphas, n_folds).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1086,15 +1168,25 @@ class ElasticNetCV(_tasks.Regressor, sklearn.linear_model.ElasticNetCV):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     alpha_
+        The strength of the penalty that cross-validation chose.
     l1_ratio_
+        The share of the L1 penalty that was chosen.
     alphas_
+        The strengths that were tried, the largest first.
     mse_path_
+        Mean squared error of each strength on each fold, shape (n_alphas, n_folds).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1184,12 +1276,19 @@ class LogisticRegression(_outputs.Logistic, _tasks.Classifier, sklearn.linear_mo
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1282,16 +1381,27 @@ class LogisticRegressionCV(_outputs.Logistic, _tasks.Classifier, sklearn.linear_
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     C_
+        The inverse strength of the penalty that was chosen for each class.
     l1_ratio_
+        The share of the L1 penalty that was chosen.
     Cs_
+        The inverse strengths that were tried.
     scores_
+        Score of each strength on each fold, by class.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1380,11 +1490,17 @@ class PoissonRegressor(_tasks.Regressor, sklearn.linear_model.PoissonRegressor):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1457,11 +1573,17 @@ class GammaRegressor(_tasks.Regressor, sklearn.linear_model.GammaRegressor):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1538,11 +1660,17 @@ class TweedieRegressor(_tasks.Regressor, sklearn.linear_model.TweedieRegressor):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1630,11 +1758,17 @@ class GeneralizedLinearRegressor(_tasks.Regressor, sklearn.base.RegressorMixin, 
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1742,12 +1876,19 @@ class SGDRegressor(_tasks.Regressor, sklearn.linear_model.SGDRegressor):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     t_
+        Number of updates, and one.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -1886,13 +2027,21 @@ class SGDClassifier(_tasks.Classifier, sklearn.linear_model.SGDClassifier):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     t_
+        Number of updates, and one.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2020,13 +2169,21 @@ class Perceptron(_tasks.Classifier, sklearn.linear_model.Perceptron):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     t_
+        Number of updates, and one.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2116,14 +2273,23 @@ class IsotonicRegression(_outputs.OneColumn, _tasks.Regressor, sklearn.isotonic.
     Attributes
     ----------
     X_min_
+        The smallest value that was seen.
     X_max_
+        The largest value that was seen.
     X_thresholds_
+        Where the fitted steps begin and end, rising.
     y_thresholds_
+        The fitted value at each of `X_thresholds_`.
     increasing_
+        Whether the fit rises.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2182,15 +2348,25 @@ class GaussianNB(_tasks.Classifier, sklearn.naive_bayes.GaussianNB):
     Attributes
     ----------
     theta_
+        Mean of each column in each class, shape (n_classes, n_features).
     var_
+        Variance of each column in each class, shape (n_classes, n_features).
     class_prior_
+        Prior probability of each class, shape (n_classes,).
     class_count_
+        Weight of the rows of each class, shape (n_classes,).
     epsilon_
+        What was added to every variance.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2252,14 +2428,23 @@ class MultinomialNB(_tasks.Classifier, sklearn.naive_bayes.MultinomialNB):
     Attributes
     ----------
     class_count_
+        Weight of the rows of each class, shape (n_classes,).
     class_log_prior_
+        Logarithm of the prior probability of each class, shape (n_classes,).
     feature_count_
+        Sum of each column in each class, shape (n_classes, n_features).
     feature_log_prob_
+        Logarithm of the probability of each column in each class, shape (n_classes, n_features).
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2326,14 +2511,23 @@ class BernoulliNB(_tasks.Classifier, sklearn.naive_bayes.BernoulliNB):
     Attributes
     ----------
     class_count_
+        Weight of the rows of each class, shape (n_classes,).
     class_log_prior_
+        Logarithm of the prior probability of each class, shape (n_classes,).
     feature_count_
+        Sum of each column in each class, shape (n_classes, n_features).
     feature_log_prob_
+        Logarithm of the probability of each column in each class, shape (n_classes, n_features).
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2401,15 +2595,25 @@ class ComplementNB(_tasks.Classifier, sklearn.naive_bayes.ComplementNB):
     Attributes
     ----------
     class_count_
+        Weight of the rows of each class, shape (n_classes,).
     class_log_prior_
+        Logarithm of the prior probability of each class, shape (n_classes,).
     feature_count_
+        Sum of each column in each class, shape (n_classes, n_features).
     feature_log_prob_
+        Weight of each column for each class, from the rows of all other classes.
     feature_all_
+        Sum of each column over all classes, shape (n_features,).
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2477,13 +2681,21 @@ class CategoricalNB(_tasks.Classifier, sklearn.naive_bayes.CategoricalNB):
     Attributes
     ----------
     class_count_
+        Weight of the rows of each class, shape (n_classes,).
     class_log_prior_
+        Logarithm of the prior probability of each class, shape (n_classes,).
     n_categories_
+        Number of levels of each column.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2554,18 +2766,31 @@ class LinearDiscriminantAnalysis(_outputs.Transforms, _tasks.Classifier, sklearn
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     covariance_
+        Covariance within the classes, if `store_covariance` asks for it.
     explained_variance_ratio_
+        Share of the variance between classes along each direction.
     means_
+        Mean of each class, shape (n_classes, n_features).
     priors_
+        Prior probability of each class, shape (n_classes,).
     scalings_
+        Directions that tell the classes apart, a column each.
     xbar_
+        Mean of all rows, shape (n_features,).
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2638,13 +2863,21 @@ class QuadraticDiscriminantAnalysis(_tasks.Classifier, sklearn.discriminant_anal
     Attributes
     ----------
     means_
+        Mean of each class, shape (n_classes, n_features).
     covariance_
+        Covariance within the classes, if `store_covariance` asks for it.
     priors_
+        Prior probability of each class, shape (n_classes,).
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2712,16 +2945,27 @@ class PCA(_outputs.Transforms, _tasks.Transformer, sklearn.decomposition.PCA):
     Attributes
     ----------
     components_
+        Directions of most variance, a row each, shape (n_components, n_features).
     explained_variance_
+        Variance along each direction.
     explained_variance_ratio_
+        Share of the whole variance along each direction.
     singular_values_
+        Singular value of each direction.
     mean_
+        Mean of each column, shape (n_features,).
     n_components_
+        Number of directions.
     noise_variance_
+        Mean variance along the directions that were left out.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2793,13 +3037,21 @@ class TruncatedSVD(_outputs.Transforms, _tasks.Transformer, sklearn.decompositio
     Attributes
     ----------
     components_
+        Directions of most variance, a row each, shape (n_components, n_features).
     explained_variance_
+        Variance along each direction.
     explained_variance_ratio_
+        Share of the whole variance along each direction.
     singular_values_
+        Singular value of each direction.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2867,18 +3119,31 @@ class IncrementalPCA(_outputs.Transforms, _tasks.Transformer, sklearn.decomposit
     Attributes
     ----------
     components_
+        Directions of most variance, a row each, shape (n_components, n_features).
     explained_variance_
+        Variance along each direction.
     explained_variance_ratio_
+        Share of the whole variance along each direction.
     singular_values_
+        Singular value of each direction.
     mean_
+        Mean of each column, shape (n_features,).
     n_components_
+        Number of directions.
     noise_variance_
+        Mean variance along the directions that were left out.
     var_
+        Variance of each column, shape (n_features,).
     n_samples_seen_
+        Number of rows of all fits so far.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -2950,12 +3215,19 @@ class KMeans(_outputs.Inertia, _outputs.Transforms, _tasks.Clusterer, sklearn.cl
     Attributes
     ----------
     cluster_centers_
+        Centres, shape (n_clusters, n_features).
     inertia_
+        Sum of the squared distances of the rows to their centres.
     labels_
+        Cluster of each row of the fit; -1 is none.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3044,12 +3316,19 @@ class MiniBatchKMeans(_outputs.Inertia, _outputs.Transforms, _tasks.Clusterer, s
     Attributes
     ----------
     cluster_centers_
+        Centres, shape (n_clusters, n_features).
     inertia_
+        Sum of the squared distances of the rows to their centres.
     labels_
+        Cluster of each row of the fit; -1 is none.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3149,15 +3428,25 @@ class GaussianMixture(_tasks.Density, sklearn.mixture.GaussianMixture):
     Attributes
     ----------
     weights_
+        Share of each component, shape (n_components,).
     means_
+        Mean of each component, shape (n_components, n_features).
     covariances_
+        Covariance of each component, in the form that `covariance_type` asks for.
     precisions_
+        Inverse of each covariance.
     precisions_cholesky_
+        Cholesky factor of each precision.
     lower_bound_
+        Lower bound of the log-likelihood of a row, on average, at the end.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3264,23 +3553,41 @@ class BayesianGaussianMixture(_tasks.Density, sklearn.mixture.BayesianGaussianMi
     Attributes
     ----------
     weights_
+        Share of each component, shape (n_components,).
     means_
+        Mean of each component, shape (n_components, n_features).
     covariances_
+        Covariance of each component, in the form that `covariance_type` asks for.
     precisions_
+        Inverse of each covariance.
     precisions_cholesky_
+        Cholesky factor of each precision.
     weight_concentration_
+        Concentration of the distribution of the shares.
     mean_precision_
+        How many rows each mean counts for.
     degrees_of_freedom_
+        Degrees of freedom of each covariance.
     weight_concentration_prior_
+        Concentration before a row was seen.
     mean_precision_prior_
+        How many rows the prior mean counts for.
     mean_prior_
+        Mean before a row was seen.
     degrees_of_freedom_prior_
+        Degrees of freedom before a row was seen.
     covariance_prior_
+        Covariance before a row was seen.
     lower_bound_
+        Lower bound of the log-likelihood of a row, on average, at the end.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3373,12 +3680,19 @@ class CountMixture(_tasks.Density, sklearn.base.DensityMixin, sklearn.base.BaseE
     Attributes
     ----------
     weights_
+        Share of each component, shape (n_components,).
     probabilities_
+        Probability of each column in each component.
     lower_bound_
+        Lower bound of the log-likelihood of a row, on average, at the end.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3446,12 +3760,19 @@ class DBSCAN(_tasks.Clusterer, sklearn.cluster.DBSCAN):
     Attributes
     ----------
     core_sample_indices_
+        Row numbers of the core points.
     components_
+        The core points themselves.
     labels_
+        Cluster of each row of the fit; -1 is none.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3519,14 +3840,23 @@ class AgglomerativeClustering(_tasks.Clusterer, sklearn.cluster.AgglomerativeClu
     Attributes
     ----------
     n_clusters_
+        Number of clusters.
     n_leaves_
+        Number of rows.
     children_
+        The two clusters that each step joins, shape (n_rows - 1, 2); numbers from n_rows on are steps.
     distances_
+        Distance between the two clusters that each step joins.
     labels_
+        Cluster of each row of the fit; -1 is none.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3615,15 +3945,25 @@ class SVC(_tasks.Classifier, sklearn.svm.SVC):
     Attributes
     ----------
     support_
+        Row numbers of the support vectors.
     support_vectors_
+        The support vectors, shape (n_support, n_features).
     n_support_
+        Number of support vectors, of each class where there are classes.
     dual_coef_
+        Multiplier of each support vector, with the sign of its class.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3728,15 +4068,25 @@ class NuSVC(_tasks.Classifier, sklearn.svm.NuSVC):
     Attributes
     ----------
     support_
+        Row numbers of the support vectors.
     support_vectors_
+        The support vectors, shape (n_support, n_features).
     n_support_
+        Number of support vectors, of each class where there are classes.
     dual_coef_
+        Multiplier of each support vector, with the sign of its class.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3834,14 +4184,23 @@ class SVR(_tasks.Regressor, sklearn.svm.SVR):
     Attributes
     ----------
     support_
+        Row numbers of the support vectors.
     support_vectors_
+        The support vectors, shape (n_support, n_features).
     n_support_
+        Number of support vectors, of each class where there are classes.
     dual_coef_
+        Multiplier of each support vector, with the sign of its class.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -3930,14 +4289,23 @@ class NuSVR(_tasks.Regressor, sklearn.svm.NuSVR):
     Attributes
     ----------
     support_
+        Row numbers of the support vectors.
     support_vectors_
+        The support vectors, shape (n_support, n_features).
     n_support_
+        Number of support vectors, of each class where there are classes.
     dual_coef_
+        Multiplier of each support vector, with the sign of its class.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4024,15 +4392,25 @@ class OneClassSVM(_tasks.OutlierDetector, sklearn.svm.OneClassSVM):
     Attributes
     ----------
     support_
+        Row numbers of the support vectors.
     support_vectors_
+        The support vectors, shape (n_support, n_features).
     n_support_
+        Number of support vectors, of each class where there are classes.
     dual_coef_
+        Multiplier of each support vector, with the sign of its class.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     offset_
+        What is subtracted from a score to get the decision.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4124,12 +4502,19 @@ class LinearSVC(_tasks.Classifier, sklearn.svm.LinearSVC):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4219,11 +4604,17 @@ class LinearSVR(_tasks.Regressor, sklearn.svm.LinearSVR):
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4304,11 +4695,17 @@ class KernelRidge(_tasks.Regressor, sklearn.kernel_ridge.KernelRidge):
     Attributes
     ----------
     dual_coef_
+        Weight of each row of the fit in the prediction.
     X_fit_
+        The rows of the fit, which predictions need.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4387,11 +4784,17 @@ class KernelPCA(_outputs.Transforms, _tasks.Transformer, sklearn.decomposition.K
     Attributes
     ----------
     eigenvalues_
+        Eigenvalues of the centred kernel matrix, the largest first.
     eigenvectors_
+        Eigenvectors of the centred kernel matrix, a column each.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4481,12 +4884,19 @@ class Nystroem(_outputs.Transforms, _tasks.Transformer, sklearn.kernel_approxima
     Attributes
     ----------
     components_
+        The rows that stand for all, shape (n_components, n_features).
     component_indices_
+        Row numbers of the chosen rows.
     normalization_
+        What makes kernel values into columns: the inverse root of the kernel matrix of the chosen rows.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4551,11 +4961,17 @@ class RBFSampler(_outputs.Transforms, _tasks.Transformer, sklearn.kernel_approxi
     Attributes
     ----------
     random_weights_
+        Directions of the waves, shape (n_features, n_components).
     random_offset_
+        Phases of the waves, shape (n_components,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4621,11 +5037,17 @@ class KNeighborsClassifier(_outputs.Neighbours, _tasks.Classifier, sklearn.neigh
     Attributes
     ----------
     n_samples_fit_
+        Number of rows of the fit.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4698,10 +5120,15 @@ class KNeighborsRegressor(_outputs.Neighbours, _tasks.Regressor, sklearn.neighbo
     Attributes
     ----------
     n_samples_fit_
+        Number of rows of the fit.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4774,10 +5201,15 @@ class NearestNeighbors(_outputs.Neighbours, _tasks.Transformer, sklearn.neighbor
     Attributes
     ----------
     n_samples_fit_
+        Number of rows of the fit.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4851,11 +5283,17 @@ class RadiusNeighborsClassifier(_tasks.Classifier, sklearn.neighbors.RadiusNeigh
     Attributes
     ----------
     n_samples_fit_
+        Number of rows of the fit.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -4930,10 +5368,15 @@ class RadiusNeighborsRegressor(_tasks.Regressor, sklearn.neighbors.RadiusNeighbo
     Attributes
     ----------
     n_samples_fit_
+        Number of rows of the fit.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5052,19 +5495,33 @@ class MLPClassifier(_tasks.Classifier, sklearn.neural_network.MLPClassifier):
     Attributes
     ----------
     coefs_
+        Weights of each layer, a matrix of shape (inputs, outputs) each.
     intercepts_
+        Intercepts of each layer.
     n_layers_
+        Number of layers, the input among them.
     n_outputs_
+        Number of outputs of the network.
     n_iter_
+        Passes over the rows, or steps of the solver.
     t_
+        Number of rows gone through.
     loss_
+        Loss of the last epoch.
     loss_curve_
+        Loss of each epoch.
     out_activation_
+        What the last layer applies to its sums.
     best_loss_
+        The smallest loss of an epoch.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5228,18 +5685,31 @@ class MLPRegressor(_tasks.Regressor, sklearn.neural_network.MLPRegressor):
     Attributes
     ----------
     coefs_
+        Weights of each layer, a matrix of shape (inputs, outputs) each.
     intercepts_
+        Intercepts of each layer.
     n_layers_
+        Number of layers, the input among them.
     n_outputs_
+        Number of outputs of the network.
     n_iter_
+        Passes over the rows, or steps of the solver.
     t_
+        Number of rows gone through.
     loss_
+        Loss of the last epoch.
     loss_curve_
+        Loss of each epoch.
     out_activation_
+        What the last layer applies to its sums.
     best_loss_
+        The smallest loss of an epoch.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5355,12 +5825,19 @@ class StandardScaler(_outputs.Transforms, _tasks.Transformer, sklearn.preprocess
     Attributes
     ----------
     mean_
+        Mean of each column, shape (n_features,).
     var_
+        Variance of each column, shape (n_features,); None if columns are not scaled.
     scale_
+        What each column is divided by, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5421,14 +5898,23 @@ class MinMaxScaler(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessin
     Attributes
     ----------
     scale_
+        What each column is multiplied with, shape (n_features,).
     min_
+        What is added to each scaled column, shape (n_features,).
     data_min_
+        Smallest value of each column, shape (n_features,).
     data_max_
+        Largest value of each column, shape (n_features,).
     data_range_
+        Largest less smallest value of each column, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5488,11 +5974,17 @@ class MaxAbsScaler(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessin
     Attributes
     ----------
     scale_
+        What each column is divided by, shape (n_features,).
     max_abs_
+        Largest absolute value of each column, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5556,11 +6048,17 @@ class RobustScaler(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessin
     Attributes
     ----------
     center_
+        Median of each column, shape (n_features,).
     scale_
+        What each column is divided by, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5628,11 +6126,17 @@ class SimpleImputer(_outputs.Transforms, _tasks.Transformer, sklearn.impute.Simp
     Attributes
     ----------
     statistics_
+        What a missing value of each column becomes.
     indicator_features_
+        Columns that had missing values, if `add_indicator` asks for them.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5701,11 +6205,17 @@ class OneHotEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, s
     Attributes
     ----------
     categories_
+        Levels of each column, sorted, an array each.
     n_categories_
+        Number of levels of each column.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5774,11 +6284,17 @@ class OrdinalEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, 
     Attributes
     ----------
     categories_
+        Levels of each column, sorted, an array each.
     n_categories_
+        Number of levels of each column.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5870,14 +6386,23 @@ class DecisionTreeClassifier(_outputs.Leaves, _outputs.Importances, _tasks.Class
     Attributes
     ----------
     feature_importances_
+        How much the splits on each column lower the impurity, as shares that sum to 1.
     max_features_
+        Number of columns that are tried at each split.
     n_leaves_
+        Number of leaves.
     depth_
+        Number of splits on the longest way to a leaf.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5981,13 +6506,21 @@ class DecisionTreeRegressor(_outputs.Leaves, _outputs.Importances, _tasks.Regres
     Attributes
     ----------
     feature_importances_
+        How much the splits on each column lower the impurity, as shares that sum to 1.
     max_features_
+        Number of columns that are tried at each split.
     n_leaves_
+        Number of leaves.
     depth_
+        Number of splits on the longest way to a leaf.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6096,11 +6629,17 @@ class RandomForestClassifier(_outputs.Leaves, _outputs.Importances, _outputs.Dra
     Attributes
     ----------
     feature_importances_
+        How much the splits on each column lower the impurity, as shares that sum to 1.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6215,10 +6754,15 @@ class RandomForestRegressor(_outputs.Leaves, _outputs.Importances, _outputs.Draw
     Attributes
     ----------
     feature_importances_
+        How much the splits on each column lower the impurity, as shares that sum to 1.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6332,11 +6876,17 @@ class ExtraTreesClassifier(_outputs.Leaves, _outputs.Importances, _outputs.Draws
     Attributes
     ----------
     feature_importances_
+        How much the splits on each column lower the impurity, as shares that sum to 1.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6449,10 +6999,15 @@ class ExtraTreesRegressor(_outputs.Leaves, _outputs.Importances, _outputs.Draws,
     Attributes
     ----------
     feature_importances_
+        How much the splits on each column lower the impurity, as shares that sum to 1.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6574,12 +7129,19 @@ class HistGradientBoostingClassifier(_tasks.Classifier, sklearn.ensemble.HistGra
     Attributes
     ----------
     train_score_
+        Score of the rows of the fit after each round, if boosting may stop early.
     validation_score_
+        Score of the rows held out after each round, if boosting may stop early.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6710,11 +7272,17 @@ class HistGradientBoostingRegressor(_tasks.Regressor, sklearn.ensemble.HistGradi
     Attributes
     ----------
     train_score_
+        Score of the rows of the fit after each round, if boosting may stop early.
     validation_score_
+        Score of the rows held out after each round, if boosting may stop early.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6811,13 +7379,21 @@ class AdaBoostClassifier(_outputs.Importances, _tasks.Classifier, sklearn.ensemb
     Attributes
     ----------
     estimator_weights_
+        Weight of each tree in the vote.
     estimator_errors_
+        Weighted error of each tree on the rows of the fit.
     feature_importances_
+        How much the splits on each column lower the impurity, as shares that sum to 1.
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6879,12 +7455,19 @@ class AdaBoostRegressor(_outputs.Importances, _tasks.Regressor, sklearn.ensemble
     Attributes
     ----------
     estimator_weights_
+        Weight of each tree in the vote.
     estimator_errors_
+        Weighted error of each tree on the rows of the fit.
     feature_importances_
+        How much the splits on each column lower the impurity, as shares that sum to 1.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -6958,10 +7541,15 @@ class BaggingClassifier(_tasks.Classifier, sklearn.ensemble.BaggingClassifier):
     Attributes
     ----------
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7046,9 +7634,13 @@ class BaggingRegressor(_tasks.Regressor, sklearn.ensemble.BaggingRegressor):
     Attributes
     ----------
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7125,10 +7717,15 @@ class VotingClassifier(_outputs.Width, _tasks.Classifier, sklearn.ensemble.Votin
     Attributes
     ----------
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7195,9 +7792,13 @@ class VotingRegressor(_outputs.Width, _tasks.Regressor, sklearn.ensemble.VotingR
     Attributes
     ----------
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7266,10 +7867,15 @@ class StackingClassifier(_outputs.Width, _tasks.Classifier, sklearn.ensemble.Sta
     Attributes
     ----------
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7342,9 +7948,13 @@ class StackingRegressor(_outputs.Width, _tasks.Regressor, sklearn.ensemble.Stack
     Attributes
     ----------
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7411,13 +8021,21 @@ class TargetEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, s
     Attributes
     ----------
     categories_
+        Levels of each column, sorted, an array each.
     n_categories_
+        Number of levels of each column.
     encodings_
+        What each level becomes, an array a column.
     target_mean_
+        Mean of the target, which unknown levels become.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7479,10 +8097,15 @@ class PowerTransformer(_outputs.Transforms, _tasks.Transformer, sklearn.preproce
     Attributes
     ----------
     lambdas_
+        Power of each column, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7536,9 +8159,13 @@ class LogTransformer(_outputs.NamesNewColumns, _outputs.Transforms, _tasks.Trans
     Attributes
     ----------
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7590,10 +8217,15 @@ class PolynomialFeatures(_outputs.Transforms, _tasks.Transformer, sklearn.prepro
     Attributes
     ----------
     powers_
+        Exponent of each column in each new column, shape (n_output_features, n_features).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7655,10 +8287,15 @@ class SplineTransformer(_outputs.Transforms, _tasks.Transformer, sklearn.preproc
     Attributes
     ----------
     knots_
+        Knots of each column's splines.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7728,11 +8365,17 @@ class KBinsDiscretizer(_outputs.Transforms, _tasks.Transformer, sklearn.preproce
     Attributes
     ----------
     n_bins_
+        Number of bins of each column.
     bin_edges_
+        Edges of the bins, an array a column.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7796,9 +8439,13 @@ class Normalizer(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.
     Attributes
     ----------
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7851,9 +8498,13 @@ class Binarizer(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.B
     Attributes
     ----------
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7904,11 +8555,17 @@ class VarianceThreshold(_outputs.Transforms, _tasks.Transformer, sklearn.feature
     Attributes
     ----------
     variances_
+        Variance of each column, shape (n_features,).
     support_
+        Whether a column is kept, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -7958,11 +8615,17 @@ class SelectKBest(_outputs.Transforms, _tasks.Transformer, sklearn.feature_selec
     Attributes
     ----------
     scores_
+        Score of each column, shape (n_features,).
     support_
+        Whether a column is kept, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -8022,10 +8685,15 @@ class KNNImputer(_outputs.Transforms, _tasks.Transformer, sklearn.impute.KNNImpu
     Attributes
     ----------
     indicator_features_
+        Columns that had missing values, if `add_indicator` asks for them.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -8094,11 +8762,17 @@ class SelectFromModel(_outputs.Width, _outputs.Transforms, _tasks.Transformer, s
     Attributes
     ----------
     importances_
+        Importance of each column to the model.
     support_
+        Whether a column is kept, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -8169,11 +8843,17 @@ class RFE(_outputs.Transforms, _tasks.Transformer, sklearn.feature_selection.RFE
     Attributes
     ----------
     ranking_
+        Rank of each column: 1 is kept, 2 was left out last.
     support_
+        Whether a column is kept, shape (n_features,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -8241,11 +8921,17 @@ class DummyClassifier(_outputs.BaselineOfClasses, _tasks.Classifier, sklearn.dum
     Attributes
     ----------
     class_prior_
+        Prior probability of each class, shape (n_classes,).
     classes_
+        Labels of the classes, sorted, shape (n_classes,).
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -8303,10 +8989,15 @@ class DummyRegressor(_outputs.Baseline, _tasks.Regressor, sklearn.dummy.DummyReg
     Attributes
     ----------
     constant_
+        What is predicted for every row.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
