@@ -18,8 +18,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from attributes import sentence
 from sklearn.utils import all_estimators
+
+from attributes import sentence
 
 ROOT = Path(__file__).resolve().parent.parent
 
