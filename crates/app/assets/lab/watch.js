@@ -167,7 +167,8 @@ function player(lab, stop) {
       source.textContent = "";
     }
     slider.max = String(Math.max(0, frames.length - 1));
-    at = last ? frames.length - 1 : 0;
+    // Who has pressed Play meanwhile wants to see it from the start.
+    at = last && !timer ? frames.length - 1 : 0;
     show();
   }
 

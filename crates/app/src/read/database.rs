@@ -243,8 +243,8 @@ mod postgres {
     }
 
     fn tables(transaction: &mut Transaction) -> std::result::Result<Vec<String>, postgres::Error> {
-        let sql = "select table_name::text from information_schema.tables where table_schema = any(current_schemas(false)) \
-                   order by 1";
+        let sql = "select table_name::text from information_schema.tables \
+                   where table_schema = any(current_schemas(false)) order by 1";
         Ok(transaction.query(sql, &[])?.iter().map(|row| row.get(0)).collect())
     }
 }

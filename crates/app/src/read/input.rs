@@ -6,6 +6,7 @@
 //! be cut between workers; a spreadsheet is held in memory while it is read, everything else streams.
 
 use super::{ReadOptions, formats, too_large};
+use crate::store::writer::Staged;
 use bytes::{Buf, Bytes};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use ermine_core::error::{Error, Result};
@@ -250,7 +251,9 @@ impl Decoding {
         match format {
             Format::Fixed => self.cuts = formats::blanks::cuts(head),
             Format::Blanks if !said => self.assumed.push("columns are separated by blanks".into()),
-            Format::Json if !said => self.assumed.push("the file is JSON, a row an object".into()),
+            Format::Json if !said && !Staged::is(self.input.path()) => {
+                self.assumed.push("the file is JSON, a row an object".into())
+            }
             Format::Libsvm if !said => {
                 self.assumed.push("the file is LIBSVM: columns 'label', 'x1', 'x2', ...; what is not said is 0".into());
             }

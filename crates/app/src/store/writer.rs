@@ -283,6 +283,11 @@ impl Staged {
         Temporary::new(folder).map(Staged).map_err(|error| Error::io(folder, "write to", &error))
     }
 
+    /// Whether a path leads to such a file, of which nobody has heard.
+    pub(crate) fn is(path: &Path) -> bool {
+        live().contains(path)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.0.file.path()
     }
