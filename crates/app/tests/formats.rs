@@ -175,12 +175,12 @@ fn json_keeps_what_it_says() {
 
 #[test]
 fn what_is_not_read_says_what_is() {
-    for (bytes, name) in
-        [(&b"\x89HDF\r\n"[..], "HDF5"), (b"\x80\x04\x95abc", "pickle"), (b"SQLite format 3\0", "SQLite")]
-    {
+    for (bytes, name) in [(&b"\x89HDF\r\n"[..], "HDF5"), (b"\x80\x04\x95abc", "pickle")] {
         let error = csv::read_bytes("t", bytes.to_vec(), &ReadOptions::default()).expect_err("refused").to_string();
         assert!(error.contains(name) && error.contains("JSON lines") && error.contains("Parquet"), "{error}");
     }
+    let error = csv::read_bytes("t", b"SQLite format 3\0".to_vec(), &ReadOptions::default()).expect_err("refused");
+    assert!(error.to_string().contains("'sqlite:t?table=NAME'"), "{error}");
     let error = csv::read_bytes(
         "t",
         b"a,b\n1,2\n".to_vec(),
