@@ -7,7 +7,7 @@
 
 use super::{
     Kind,
-    meaning::{boolean, date, datetime, days_of, number},
+    meaning::{boolean, date, datetime, days_of, moment, number},
 };
 use ermine_core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -200,7 +200,7 @@ impl Form {
             Form::Number(Style::Point, Mark::None) => number(field),
             Form::Number(style, mark) => marked(field, style, mark),
             Form::Boolean(_) => boolean(field).map(|value| f64::from(u8::from(value))),
-            Form::Time => time(std::str::from_utf8(field).ok()?, false).map(|(seconds, _)| seconds / 3600.0),
+            Form::Time => time(std::str::from_utf8(field).ok()?, false).map(|time| (time.seconds + time.part) / 3600.0),
             Form::Date(Order::Iso) => date(field),
             Form::Date(order) => day(std::str::from_utf8(field).ok()?, order),
             Form::DateTime(Order::Iso) => datetime(field),
@@ -511,12 +511,19 @@ fn day_and_time(text: &str, order: Order) -> Option<f64> {
     let hour = text[..colon].trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let before = text[..hour].strip_suffix(['T', 't', ' '])?;
     let day = day(before.trim_end_matches([' ', ',']), order)?;
-    let (seconds, zone) = time(&text[hour..], true)?;
-    (seconds < 86_401.0).then_some(day * 86_400.0 + seconds - zone)
+    let time = time(&text[hour..], true)?;
+    (time.seconds < 86_401.0).then(|| moment(day * 86_400.0 + time.seconds - time.zone, time.part))
 }
 
-/// Seconds of `10:30`, `2:05:30.5`, `1:05 PM`, and of the zone behind it where there may be one.
-fn time(text: &str, zoned: bool) -> Option<(f64, f64)> {
+/// Whole seconds, the part of one behind them, and how far the zone is ahead.
+struct Time {
+    seconds: f64,
+    part: f64,
+    zone: f64,
+}
+
+/// `10:30`, `2:05:30.5`, `1:05 PM`, with a zone behind it where there may be one.
+fn time(text: &str, zoned: bool) -> Option<Time> {
     let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, ':' | '.' | ',')).unwrap_or(text.len());
     let (clock, rest) = text.split_at(end);
     let mut parts = clock.split(':');
@@ -528,7 +535,7 @@ fn time(text: &str, zoned: bool) -> Option<(f64, f64)> {
         return None;
     }
     let minutes = digits(minutes, 2)?;
-    let mut seconds = 0.0;
+    let (mut seconds, mut fraction) = (0.0, 0.0);
     if let Some(text) = parts.next() {
         let (whole, part) = text.split_once(['.', ',']).map_or((text, None), |(whole, part)| (whole, Some(part)));
         if whole.len() != 2 || part.is_some_and(|part| part.is_empty() || part.len() > 9) {
@@ -536,10 +543,10 @@ fn time(text: &str, zoned: bool) -> Option<(f64, f64)> {
         }
         seconds = digits(whole, 2)?;
         if let Some(part) = part {
-            seconds += format!("0.{part}").parse::<f64>().ok()?;
+            fraction = format!("0.{part}").parse::<f64>().ok()?;
         }
     }
-    if parts.next().is_some() || minutes > 59.0 || seconds >= 61.0 {
+    if parts.next().is_some() || minutes > 59.0 || seconds > 60.0 {
         return None;
     }
     let mut rest = rest.trim_start();
@@ -566,7 +573,7 @@ fn time(text: &str, zoned: bool) -> Option<(f64, f64)> {
         }
         _ => return None,
     };
-    Some((hours * 3600.0 + minutes * 60.0 + seconds, zone))
+    Some(Time { seconds: hours * 3600.0 + minutes * 60.0 + seconds, part: fraction, zone })
 }
 
 const MONTHS: [&str; 12] = [

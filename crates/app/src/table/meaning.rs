@@ -273,7 +273,15 @@ pub(crate) fn datetime(field: &[u8]) -> Option<f64> {
         }
         _ => return None,
     };
-    Some(day + f64::from(hour * 3600 + minute * 60 + second) - zone + fraction)
+    Some(moment(day + f64::from(hour * 3600 + minute * 60 + second) - zone, fraction))
+}
+
+/// Whole seconds and a part of one. A double tells microseconds apart until the year 2242 and fewer decimals after it;
+/// a time that it cannot hold stays in its own second: 9999-12-31T23:59:59.999999 is not of the year 10000.
+#[inline]
+pub(super) fn moment(whole: f64, fraction: f64) -> f64 {
+    let sum = whole + fraction;
+    if fraction < 1.0 && sum >= whole + 1.0 { sum.next_down() } else { sum }
 }
 
 /// Days since 1970-01-01 in the proleptic Gregorian calendar. Years begin in March, so that the leap day comes last.
@@ -446,6 +454,40 @@ mod tests {
         }
         for seconds in [0.0, -1.0, 0.5, 1_709_287_200.123, -86_400.25, 1e9 + 1e-6] {
             assert_eq!(datetime(datetime_text(seconds).as_bytes()), Some(seconds));
+        }
+    }
+
+    /// Every microsecond from 1700 to 2241 comes back as it was, from text and from a count of microseconds; later
+    /// times keep their second.
+    #[test]
+    fn microseconds_are_kept() {
+        let mut state = 11_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 11) % below
+        };
+        let days = |year| days_of(year, 1, 1).unwrap() as i64;
+        let (first, last) = (days(1700), days(2242));
+        for turn in 0..20_000 {
+            let day = if turn < 10 { days(2106) + turn } else { first + draw((last - first) as u64) as i64 };
+            let (second, part) = (draw(86_400), [0, 1, 499_999, 999_999, draw(1_000_000)][draw(5) as usize]);
+            let (hour, minute) = (second / 3600, second / 60 % 60);
+            let text = format!("{}T{hour:02}:{minute:02}:{:02}.{part:06}", date_text(day as f64), second % 60);
+            let count = (day * 86_400 + second as i64) * 1_000_000 + part as i64;
+            let value = datetime(text.as_bytes()).unwrap();
+            assert_eq!(value, count as f64 / 1e6, "{text}");
+            let part = ((value - value.floor()) * 1e6).round();
+            assert_eq!(value.floor() as i64 * 1_000_000 + part as i64, count, "{text}");
+            let back = datetime_text(value);
+            let shorter = text.trim_end_matches("000").trim_end_matches('.');
+            assert!(back == text || back == shorter, "{text}: {back}");
+        }
+        for year in [2242, 2300, 3000, 9999] {
+            for part in ["999999", "999999999", "000001"] {
+                let text = format!("{year}-12-31T23:59:59.{part}");
+                let back = datetime_text(datetime(text.as_bytes()).unwrap());
+                assert_eq!(back[..19], text[..19], "{text}: {back}");
+            }
         }
     }
 }
