@@ -262,6 +262,7 @@ function player(lab, stop) {
       stage.node,
       slider,
       steps,
+      state,
       remark("Click to add a point, drag to move it, double-click to remove it."),
     ),
     el(
@@ -270,7 +271,6 @@ function player(lab, stop) {
       field("Points", select(sets, stop.sets[0], load)),
       ...controls,
       brushes,
-      state,
       facts,
       charts,
       problem,
