@@ -1,8 +1,8 @@
 """Classical machine learning that proves its fits, with scikit-learn's interface.
 
 Every class is here and in a submodule of scikit-learn's name: `ermine.Ridge` is `ermine.linear_model.Ridge`. Beside the
-models there are `ermine.metrics`, `ermine.model_selection`, `ermine.feature_extraction.text`, `ermine.pipeline` and
-`ermine.compose`.
+models there are `ermine.metrics`, `ermine.model_selection`, `ermine.feature_extraction.text`, `ermine.pipeline`,
+`ermine.compose`, and `ermine.theory` with kernels, exponential families and what else a course writes on the board.
 """
 
 import importlib
@@ -18,6 +18,7 @@ from ._models import RE_EXPORTED as _RE_EXPORTED
 from ._models import __all__ as _CLASSES
 from ._patch import load_ipython_extension, patch_report, patch_sklearn, unload_ipython_extension, unpatch_sklearn
 from ._tables import Table, read_table
+from ._trace import trace
 
 __all__ = [
     "FittedModel",
@@ -31,12 +32,13 @@ __all__ = [
     "read_table",
     "summary",
     "to_onnx",
+    "trace",
     "unload_ipython_extension",
     "unpatch_sklearn",
     *_CLASSES,
 ]
 
-_BESIDE = ("compose", "feature_extraction", "metrics", "model_selection", "pipeline", *_RE_EXPORTED)
+_BESIDE = ("compose", "feature_extraction", "metrics", "model_selection", "pipeline", "theory", *_RE_EXPORTED)
 
 
 def models():

@@ -38,6 +38,7 @@ from ._forms import (
     _NOTHING,
     _STARTS,
     Elsewhere,
+    _chooses,
     _equal,
     _has,
     _is_single,
@@ -50,6 +51,7 @@ from ._forms import (
 )
 from ._later import LATER
 from ._log import FITS, UNFINISHED, FitLog, tell
+from ._trace import tracing
 
 _LIST = {entry["name"]: entry for entry in json.loads(_ermine.models())}
 
@@ -240,6 +242,7 @@ class Estimator:
                 starts=starts,
                 columns=self._column_names(),
                 previous=previous,
+                trace=tracing(self),
             )
         except (ValueError, NotImplementedError) as error:
             more = "" if X.shape[0] > 1 else " (n_samples=1)"
@@ -429,6 +432,8 @@ class Estimator:
                     continue
                 else:
                     raise Elsewhere(f"{name} is an array")
+            if value is None and _chooses(forms, "none"):
+                value = "none"  # which need not be the engine's default: a penalty, or columns to split by
             if value in _NOTHING if isinstance(value, str) else value is None and not _has(forms, "None"):
                 continue  # the engine's own default
             params[name] = _plain(value, forms, name)

@@ -272,3 +272,17 @@ def test_a_fit_that_fails_leaves_the_one_before():
     with pytest.raises(ValueError, match="Negative values"):
         model.fit(-1 - X, y)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+def test_none_is_no_penalty_and_all_columns_and_not_the_default():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 6))
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=120) > 0).astype(int)
+    forest = ermine.RandomForestClassifier(5, max_features=None, random_state=0).fit(X, y)
+    every = ermine.RandomForestClassifier(5, max_features=1.0, random_state=0).fit(X, y)
+    assert np.array_equal(forest.predict_proba(X), every.predict_proba(X))
+    for cls in (ermine.SGDClassifier, ermine.SGDRegressor):
+        given = {"max_iter": 5, "tol": None, "learning_rate": "constant", "eta0": 0.01, "random_state": 0}
+        free, weak = cls(penalty=None, **given).fit(X, y), cls(alpha=0.0, **given).fit(X, y)
+        assert np.array_equal(free.coef_, weak.coef_) and free.fit_log_.engine == "ermine"
+        assert not np.array_equal(free.coef_, cls(alpha=0.1, **given).fit(X, y).coef_)

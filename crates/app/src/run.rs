@@ -6,7 +6,7 @@ use crate::{
     choose::{self, Choice, Comparison, Contest, Effort, Size, clusters::ClusterCurve},
     explain::{self, Group, Insight},
     fit::{CheckpointFile, Pipeline},
-    inspect,
+    inspect::{self, Look},
     judge::{self, Costs, Predictions},
     plan::{Plan, Split, Supervised, terms},
     read::{self, Opened, ReadOptions},
@@ -140,7 +140,7 @@ impl Job {
     }
 
     fn fit(&self, begin: Instant, ctx: &Ctx) -> Result<(Fitted, Report)> {
-        let Prepared { plan, rows, fingerprint, total, mut notes } = self.prepare(ctx)?;
+        let Prepared { plan, rows, fingerprint, total, mut notes, look } = self.prepare(ctx)?;
         let supervised = plan.task.is_supervised();
         let split = rows.split(if supervised { self.test } else { 0.0 }, self.seed)?;
         let (train, test) = match split.test.is_empty() {
@@ -217,6 +217,7 @@ impl Job {
             (clusters, insight.groups) = predicted_groups(&rows, &pipeline, &plan, ctx)?;
         }
         insight.cluster_curve = cluster_curve;
+        insight.look = look;
         if insight.groups.is_empty() && !clusters.is_empty() {
             insight.groups = groups(learning.set(&rows), &pipeline, &plan, ctx)?;
         }
@@ -252,13 +253,17 @@ impl Job {
         let opened = Opened::open(&files, &read, self.target.as_deref(), self.limits.memory, ctx)?;
         let total = opened.rows;
         let plan = Plan::new(self, &opened, ctx)?;
+        let look = match self.insight {
+            true => Some(Look::of(&opened, &plan)?.for_report()),
+            false => None,
+        };
         let (rows, fingerprint) = RowSet::encode(opened, &plan, &self.limits, ctx)?;
         check_target(&plan, &rows)?;
         let mut notes = plan.notes.clone();
         if rows.len() < total {
             notes.push(format!("{} rows without a target were left out", total - rows.len()));
         }
-        Ok(Prepared { plan, rows, fingerprint, total, notes })
+        Ok(Prepared { plan, rows, fingerprint, total, notes, look })
     }
 
     /// A model with the number of clusters that it was not told.
@@ -495,6 +500,8 @@ struct Prepared {
     /// Rows of the table, also those without a target.
     total: usize,
     notes: Vec<String>,
+    /// The columns, for a report.
+    look: Option<Look>,
 }
 
 /// The rows of a set that a model is fitted on.

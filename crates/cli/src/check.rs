@@ -150,10 +150,6 @@ pub fn diff(
     let fitted = [file::load(models[0])?, file::load(models[1])?];
     let ctx = terminal::context(fitted[0].header.seed, threads);
     let rows = [known_rows(&fitted[0], inputs)?.0, known_rows(&fitted[1], inputs)?.0];
-    if rows[0].len() != rows[1].len() {
-        let problem = "the models do not know the same classes, so they cannot be judged on the same rows";
-        return Err(Error::Unsupported(problem.into()).into());
-    }
     let found = Diff::of([&fitted[0], &fitted[1]], [&rows[0], &rows[1]], &ctx)?;
     if json {
         terminal::json(out, &found)?;
@@ -180,8 +176,9 @@ pub fn diff(
         paired.p
     )?;
     writeln!(out, "{HEADING}rows that differ{HEADING:#}  {FAINT}{} of {}{FAINT:#}", found.differing, found.rows)?;
-    for (row, a, b) in &found.examples {
-        writeln!(out, "        row {row:<8} {:20} {}", name(a), name(b))?;
+    for found in &found.examples {
+        let [a, b] = &found.said;
+        writeln!(out, "        row {:<8} {:20} {}", found.row, name(a), name(b))?;
     }
     writeln!(out, "{HEADING}what drives them{HEADING:#}  {FAINT}fall of the score without the column{FAINT:#}")?;
     for (column, a, b) in found.drivers.iter().take(20) {

@@ -15,14 +15,15 @@ mod terminal;
 mod workers;
 
 use args::{Call, FitCall, Inputs, Kept};
-use ermine::{Ctx, Error, Output, Result, Source, Task};
+use ermine::{Ctx, Error, Output, Result, Source};
 use ermine_app::{
     Fitted, Job, Supervised,
+    check::Known,
     explain::trace_line,
     file, judge,
     read::{self, ReadOptions},
     report::html,
-    rows::{Encoded, Frame, Labels, Rows},
+    rows::{Frame, Rows},
     store::writer::{Content, Output as Place},
     table, wire,
 };
@@ -253,28 +254,8 @@ fn places_of(job: &Job, [model, report, trace]: [Option<&Path>; 3], force: bool)
 
 /// The file's rows as the model takes them. Says what it did not know.
 fn raw_rows(fitted: &Fitted, inputs: &Inputs, with_target: bool) -> Result<(table::Table, Frame)> {
-    let mut schema = fitted.header.schema.clone();
-    if with_target {
-        let target = fitted.header.target.as_ref();
-        let target = target.ok_or_else(|| Error::Unsupported(format!("{} has no target", fitted.header.model)))?;
-        let levels = if target.kind == table::Kind::Category { target.classes.clone() } else { Vec::new() };
-        schema.columns.push(table::Field {
-            name: target.name.clone(),
-            kind: target.kind,
-            levels: levels.into(),
-            form: target.form,
-        });
-    }
-    let options = ReadOptions { schema: Some(schema), lenient: true, ..inputs.read.clone() };
-    let table = read::read(&inputs.data, &options)?;
-    table.assumed().iter().for_each(|assumed| terminal::warn(assumed));
-    let frame = fitted.frame(&table)?;
-    for (column, rows) in &frame.unseen {
-        let rows = if *rows == 1 { "1 row has".into() } else { format!("{rows} rows have") };
-        terminal::warn(&format!(
-            "column '{column}': {rows} a category that the model has not seen; it is treated as unknown"
-        ));
-    }
+    let (table, frame, said) = fitted.rows_of(&inputs.data, &inputs.read, with_target)?;
+    said.iter().for_each(|said| terminal::warn(said));
     Ok((table, frame))
 }
 
@@ -347,29 +328,9 @@ fn warn_outside(fitted: &Fitted, table: &table::Table) {
 
 /// The file's rows with a known target, as a supervised model takes them, and which they are.
 fn known_rows(fitted: &Fitted, inputs: &Inputs) -> Result<(Rows, Vec<usize>)> {
-    let task = fitted.task()?;
-    if !task.is_supervised() {
-        return Err(Error::Unsupported(format!("{} has no target to evaluate against", fitted.header.model)));
-    }
-    let (table, frame) = raw_rows(fitted, inputs, true)?;
-    let target = fitted.header.target.as_ref().expect("a supervised model has a target");
-    let column = table.column(&target.name)?;
-    let truth = match task {
-        Task::Classification => Encoded::with_names(column, &target.classes),
-        _ => Encoded::real(&target.name, column)?,
-    };
-    let known: Vec<usize> = (0..table.rows()).filter(|&row| !truth.is_missing(row)).collect();
-    if known.is_empty() {
-        return Err(Error::Data(format!("no row has a known value of '{}'", target.name)));
-    }
-    if known.len() < table.rows() {
-        let left_out = table.rows() - known.len();
-        terminal::warn(&format!("{left_out} rows without a value of '{}' are left out", target.name));
-    }
-    let features = fitted.header.features();
-    let labels = Labels { target: Some(truth), ..Labels::default() };
-    let rows = Rows { x: frame.x, features, labels, texts: frame.texts, one_unit: false };
-    Ok((rows.take(&known), known))
+    let Known { rows, numbers, said } = fitted.known_rows(&inputs.data, &inputs.read)?;
+    said.iter().for_each(|said| terminal::warn(said));
+    Ok((rows, numbers))
 }
 
 fn evaluate(

@@ -19,6 +19,7 @@ mod search;
 mod sparse;
 mod table;
 mod text;
+mod theory;
 
 use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
 use ermine::{
@@ -72,9 +73,10 @@ struct Model {
 #[pymethods]
 impl Model {
     /// Fits `name`, or goes on from `previous`. Returns the model, the log as JSON and what was found about each row.
-    /// With `share` (other workers, the number of the first row here, rows of all) the rows are one worker's part.
+    /// With `share` (other workers, the number of the first row here, rows of all) the rows are one worker's part. A
+    /// `trace` keeps the steps.
     #[staticmethod]
-    #[pyo3(signature = (name, params, x, y=None, weights=None, *, seed=0, threads=1, starts=None, columns=None, previous=None, share=None))]
+    #[pyo3(signature = (name, params, x, y=None, weights=None, *, seed=0, threads=1, starts=None, columns=None, previous=None, share=None, trace=None))]
     fn fit<'py>(
         py: Python<'py>,
         name: &str,
@@ -88,6 +90,7 @@ impl Model {
         columns: Option<Vec<String>>,
         previous: Option<&Bound<'py, Model>>,
         share: Option<(Bound<'py, PyAny>, usize, usize)>,
+        trace: Option<&Bound<'py, theory::Trace>>,
     ) -> PyResult<(Model, String, Bound<'py, PyDict>)> {
         let fail = |error: ermine::Error| failure(error, columns.as_deref());
         let entry = ermine::entry(name).map_err(fail)?;
@@ -95,6 +98,9 @@ impl Model {
         let mut ctx = Ctx::new(seed).with_threads(threads);
         for (name, start) in starts.iter().flatten() {
             ctx = ctx.with_start(name, matrix(start)?);
+        }
+        if let Some(trace) = trace {
+            ctx = trace.get().on(ctx);
         }
         let mut data = Data::new(x.view().map_err(fail)?);
         if let Some(y) = &y {
@@ -298,6 +304,7 @@ fn _ermine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<text::Text>()?;
     metrics::register(module)?;
+    theory::register(module)?;
     module.add_function(wrap_pyfunction!(models, module)?)?;
     module.add_function(wrap_pyfunction!(check_params, module)?)?;
     module.add_function(wrap_pyfunction!(encode::encode, module)?)?;

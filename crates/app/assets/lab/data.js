@@ -1,12 +1,13 @@
 // Data: what is in a table, column by column, and what is odd about it.
 import { el, remark, table } from "../ui/dom.js";
-import { text, whole } from "../ui/format.js";
+import { whole } from "../ui/format.js";
+import { classLegend, columnFacts, correlations, picture, strengthBar } from "../ui/look.js";
 import { post } from "./api.js";
-import { bars, button, classLegend, field, levelBars, pageHead, select, size, trouble } from "./parts.js";
+import { button, field, pageHead, select, size, trouble } from "./parts.js";
 
 /** @typedef {import("./types").Lab} Lab */
-/** @typedef {import("./types").Look} Look */
-/** @typedef {import("./types").LookColumn} LookColumn */
+/** @typedef {import("../ui/types").Look} Look */
+/** @typedef {import("../ui/types").LookColumn} LookColumn */
 
 const SHOWN = 60;
 const KINDS = ["number", "boolean", "category", "text", "date", "datetime"];
@@ -132,7 +133,7 @@ function shown(lab, look, load) {
     el(
       "section",
       { class: "stack", "aria-label": "columns" },
-      el("div", { class: "row" }, el("h2", {}, "Columns"), look.classes.length ? classLegend(look.classes) : null),
+      el("div", { class: "row" }, el("h2", {}, "Columns"), look.classes.length ? classLegend(look.classes, look.places) : null),
       grid,
       more,
     ),
@@ -166,14 +167,6 @@ function columnCard(lab, look, column, change) {
     const others = (settings.ignore || []).filter((name) => name !== column.name);
     change({ ignore: use.checked ? others : [...others, column.name] });
   });
-  const facts = [
-    column.missing ? `${((100 * column.missing) / column.rows).toFixed(1)} % missing` : null,
-    column.distinct === null ? "very many values" : `${whole(column.distinct)} values`,
-    column.mean !== null && column.kind === "number" ? `mean ${text(column.mean)}` : null,
-    column.outliers ? `${whole(column.outliers)} far out` : null,
-  ]
-    .filter(Boolean)
-    .join(" · ");
   return el(
     "div",
     { class: `card column${ignored || left ? " out" : ""}` },
@@ -185,43 +178,10 @@ function columnCard(lab, look, column, change) {
       isTarget ? el("span", { class: "tag" }, "target") : null,
       kind,
     ),
-    picture(column),
-    el("p", { class: "soft" }, facts),
+    picture(column, look.places),
+    el("p", { class: "soft" }, columnFacts(column)),
     column.association ? strengthBar(column.association) : null,
     left ? el("p", { class: "soft" }, `Left out: ${left.reason}`) : null,
-  );
-}
-
-/** @param {LookColumn} column */
-function picture(column) {
-  const { picture: shape } = column;
-  if (shape === "empty") return el("p", { class: "soft" }, "No value is known.");
-  if ("histogram" in shape) {
-    const { counts, low_text: low, high_text: high } = shape.histogram;
-    return el(
-      "div",
-      {},
-      bars(counts, `distribution of ${column.name} from ${low} to ${high}`),
-      el("div", { class: "ends" }, el("span", {}, low), el("span", {}, high)),
-    );
-  }
-  if ("levels" in shape) return levelBars(shape.levels.names, shape.levels.others, shape.levels.counts);
-  return el(
-    "ul",
-    { class: "levels" },
-    shape.text.examples.map((example) => el("li", { style: "display: block" }, `“${example}”`)),
-  );
-}
-
-/** @param {{ of: string, value: number }} association */
-function strengthBar({ of, value }) {
-  const wide = `width: ${(100 * Math.min(1, Math.abs(value))).toFixed(0)}%`;
-  return el(
-    "div",
-    { class: "strength", title: `${of} with the target` },
-    el("span", {}, of),
-    el("span", { class: "track", "aria-hidden": "true" }, el("i", { style: wide })),
-    el("span", {}, text(value)),
   );
 }
 
@@ -248,47 +208,6 @@ function findings(lab, look, change) {
   lines.push(...look.assumed.map((line) => el("li", { class: "soft" }, line)));
   if (!lines.length) return null;
   return el("div", { class: "card" }, el("h3", {}, "Worth knowing"), el("ul", { class: "found small" }, lines));
-}
-
-/** @param {Look} look */
-function correlations({ correlations: { names, values } }) {
-  if (names.length < 2) return null;
-  const few = names.length <= 14;
-  const rows = names.map((name, i) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row", class: "row", title: name }, name),
-      values[i].map((value, j) => {
-        const shade = value === null ? 0 : Math.abs(value) * 0.75;
-        const colour = value !== null && value < 0 ? "var(--shade-against)" : "var(--shade)";
-        const title = `${name} and ${names[j]}: ${value === null ? "not defined" : text(value)}`;
-        const shownText = i === j || value === null ? "" : few ? value.toFixed(2) : "";
-        return el("td", { style: `background: rgba(${colour}, ${i === j ? 0 : shade.toFixed(2)})`, title }, shownText);
-      }),
-    ),
-  );
-  const head = el(
-    "tr",
-    {},
-    el("td", {}),
-    names.map((name) => el("th", { scope: "col", title: name }, name)),
-  );
-  return el(
-    "section",
-    {},
-    el("h2", {}, "Correlations"),
-    el(
-      "div",
-      { class: "card" },
-      el(
-        "div",
-        { class: "scroll", tabindex: 0, role: "region", "aria-label": "correlations" },
-        el("table", { class: "heat", style: "width: auto" }, el("thead", {}, head), el("tbody", {}, rows)),
-      ),
-      remark("Pearson’s, of pairs of numbers; blue goes together, orange goes apart."),
-    ),
-  );
 }
 
 /** @param {Look} look */

@@ -1,6 +1,5 @@
 // Small parts that the pages share.
-import { el, svg } from "../ui/dom.js";
-import { whole } from "../ui/format.js";
+import { el } from "../ui/dom.js";
 
 /** @typedef {import("../ui/dom.js").Child} Child */
 
@@ -110,83 +109,6 @@ export function copyable(title, text) {
     el("pre", { tabindex: "0", role: "region", "aria-label": title }, text),
   );
 }
-
-/**
- * Bars of one or several classes on top of each other.
- * @param {number[][]} counts
- * @param {string} label
- */
-export function bars(counts, label) {
-  const [width, height] = [240, 56];
-  const bins = counts[0].length;
-  const sums = counts[0].map((_, bin) => counts.reduce((sum, list) => sum + list[bin], 0));
-  const most = Math.max(1, ...sums);
-  const step = width / bins;
-  const rects = [];
-  for (let bin = 0; bin < bins; bin++) {
-    let top = height;
-    for (let c = 0; c < counts.length; c++) {
-      const tall = (counts[c][bin] / most) * (height - 2);
-      if (!tall) continue;
-      top -= tall;
-      rects.push(
-        svg("rect", {
-          x: (bin * step + 0.5).toFixed(2),
-          y: top.toFixed(2),
-          width: Math.max(step - 1, 0.6).toFixed(2),
-          height: Math.max(tall, 0.8).toFixed(2),
-          style: `fill: var(--c${(c % 6) + 1})`,
-        }),
-      );
-    }
-  }
-  return svg(
-    "svg",
-    { viewBox: `0 0 ${width} ${height}`, class: "bars", preserveAspectRatio: "none", role: "img", "aria-label": label },
-    ...rects,
-  );
-}
-
-/**
- * Levels as rows with a bar.
- * @param {string[]} names
- * @param {number} others
- * @param {number[][]} counts
- */
-export function levelBars(names, others, counts) {
-  const all = others ? [...names, `${whole(others)} others`] : names;
-  const sums = all.map((_, place) => counts.reduce((sum, list) => sum + list[place], 0));
-  const most = Math.max(1, ...sums);
-  return el(
-    "ul",
-    { class: "levels" },
-    all.map((name, place) =>
-      el(
-        "li",
-        {},
-        el("span", { class: "name", title: name }, name),
-        el(
-          "span",
-          { class: "track" },
-          counts.map((list, c) =>
-            el("span", {
-              style: `width: ${((100 * list[place]) / most).toFixed(1)}%; background: var(--c${(c % 6) + 1})`,
-            }),
-          ),
-        ),
-        el("span", { class: "count" }, whole(sums[place])),
-      ),
-    ),
-  );
-}
-
-/** @param {string[]} classes */
-export const classLegend = (classes) =>
-  el(
-    "p",
-    { class: "legend small", "aria-hidden": "true" },
-    classes.map((name, c) => el("span", {}, el("i", { style: `background: var(--c${(c % 6) + 1})` }), name)),
-  );
 
 /** @param {Child} title @param {...(Child | Child[])} more */
 export const pageHead = (title, ...more) => el("div", { class: "head" }, el("h1", {}, title), ...more);

@@ -2,6 +2,7 @@
 import { el, remark, svg, table } from "../ui/dom.js";
 import { text, whole, words } from "../ui/format.js";
 import { get, post } from "./api.js";
+import { rivals } from "./compare.js";
 import { button, choice, copyable, field, pageHead, select, trouble } from "./parts.js";
 
 /** @typedef {import("./types").Lab} Lab */
@@ -40,7 +41,7 @@ export function trainPage(lab) {
   const cards = new Map();
   const update = () => {
     const all = [...lab.state.runs].sort((a, b) => b.id - a.id);
-    if (!all.length) runs.replaceChildren(el("div", { class: "card soft" }, "Nothing has been trained yet."));
+    if (!all.length) runs.replaceChildren(nothing(lab));
     for (const run of all) {
       const known = cards.get(run.id);
       if (known && JSON.stringify(known.run) === JSON.stringify(run)) continue;
@@ -62,11 +63,26 @@ export function trainPage(lab) {
   return { node, update };
 }
 
+/**
+ * Runs are forgotten when the program ends, their models are not.
+ * @param {Lab} lab
+ */
+const nothing = ({ state: { models } }) =>
+  models.length
+    ? el(
+        "div",
+        { class: "card soft" },
+        `Nothing has been trained since the start. ${models.length === 1 ? "A model" : `${models.length} models`} of ` +
+          "earlier runs: ",
+        el("a", { href: "#/understand" }, "Understand"),
+      )
+    : el("div", { class: "card soft" }, "Nothing has been trained yet.");
+
 /** @param {Lab} lab @param {HTMLElement} side */
 async function form(lab, side) {
   const { settings } = lab;
   side.replaceChildren(el("p", { class: "soft" }, "Reading the table …"));
-  /** @type {import("./types").Look} */
+  /** @type {import("../ui/types").Look} */
   let look;
   try {
     look = await post("api/look", settings);
@@ -135,7 +151,7 @@ async function form(lab, side) {
   );
 }
 
-/** @param {Lab} lab @param {import("./types").Look} look */
+/** @param {Lab} lab @param {import("../ui/types").Look} look */
 function models(lab, look) {
   const wanted = look.task === "classification" ? "Classification" : "Regression";
   const known = lab.state.known.filter((model) => model.task === wanted);
@@ -207,6 +223,7 @@ function runCard(lab, run, newest) {
     run.candidates.some((found) => found.mean !== null) &&
     !run.enough &&
     ["comparing", "comparing again", "searching", "blending", "calibrating"].includes(run.what);
+  const rival = run.model ? rivals(lab, run.model)[0] : null;
   const buttons = busy
     ? [
         run.state === "running" && canKeep ? button("Stop and keep the best", act("enough")) : null,
@@ -216,6 +233,7 @@ function runCard(lab, run, newest) {
       ? [
           button("Understand", () => lab.go("understand", /** @type {string} */ (run.model)), { class: "main" }),
           button("Use", () => lab.go("use", /** @type {string} */ (run.model))),
+          rival ? button("Compare", () => lab.go("understand", /** @type {string} */ (run.model), rival.name)) : null,
         ]
       : [];
   const share = run.of ? Math.min(1, run.step / run.of) : 0;

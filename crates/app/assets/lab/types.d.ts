@@ -29,28 +29,23 @@ export interface State {
   upload: number;
 }
 
-export type Picture =
-  | { histogram: { low: number; high: number; low_text: string; high_text: string; counts: number[][] } }
-  | { levels: { names: string[]; others: number; counts: number[][] } }
-  | { text: { examples: string[] } } | "empty";
-
-export interface LookColumn {
-  name: string; kind: string; rows: number; missing: number; distinct: number | null; min: number | null;
-  mean: number | null; max: number | null; picture: Picture; association: { of: string; value: number } | null;
-  outliers: number;
-}
-
-export interface Look {
-  rows: number; sampled: number; duplicates: number; task: string | null; target: string | null; classes: string[];
-  columns: LookColumn[]; correlations: { names: string[]; values: (number | null)[][] };
-  left_out: { column: string; reason: string }[]; worries: string[]; assumed: string[]; first: string[][];
-}
-
 export interface About { report: Report; asked: { settings: Settings; command: string; python: string } }
 
 export interface Form {
   fields: { name: string; kind: string; levels: string[]; low: any; high: any; start: any }[];
   target: string | null; classes: string[]; model: string; rows: number; interval: boolean; explains: boolean;
+}
+
+/** Where two models differ; see crates/app/src/check/diff.rs. */
+export interface Diff {
+  models: [string, string]; rows: number; scores: [metric: string, first: number | null, second: number | null][];
+  paired: { of: string; difference: number; low: number | null; high: number | null; p: number };
+  differing: number;
+  examples: { row: number; truth: string; said: [string, string]; values: [column: string, value: string][] }[];
+  agreement: { both: number; first: number; second: number; neither: number } | null;
+  /** Truth and what each says. */
+  points: [number, number, number][];
+  drivers: [column: string, first: number, second: number][];
 }
 
 export interface Page {

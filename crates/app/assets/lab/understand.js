@@ -3,6 +3,7 @@ import { el, remark } from "../ui/dom.js";
 import { tiles } from "../ui/report/head.js";
 import { putSections } from "../ui/sections.js";
 import { get, post, save } from "./api.js";
+import { comparePage, rivals } from "./compare.js";
 import { button, pageHead, select, trouble } from "./parts.js";
 
 /** @typedef {import("./types").Lab} Lab */
@@ -26,13 +27,14 @@ export const noModel = () =>
   el("div", { class: "card" }, "There is no model yet. ", el("a", { href: "#/train" }, "Train one"));
 
 /** @param {Lab} lab @param {string[]} rest @returns {import("./types").Page} */
-export function understandPage(lab, [wanted]) {
+export function understandPage(lab, [wanted, other]) {
   const node = el("div", {});
   const { name, list } = chosenModel(lab, "understand", wanted);
   if (!name) {
     node.append(pageHead("Understand"), noModel());
     return { node };
   }
+  if (other && rivals(lab, name).some((model) => model.name === other)) return comparePage(lab, name, other);
   node.append(el("p", { class: "soft" }, "Loading …"));
   const path = `api/models/${encodeURIComponent(name)}`;
   get(path)
@@ -48,6 +50,7 @@ export function understandPage(lab, [wanted]) {
         },
         { class: "quiet" },
       );
+      const [rival] = rivals(lab, name);
       const contents = el("nav", { class: "soft small", "aria-label": "contents" });
       node.replaceChildren(
         pageHead(
@@ -62,6 +65,7 @@ export function understandPage(lab, [wanted]) {
               { class: "row start" },
               list,
               button("Use it", () => lab.go("use", name), { class: "main" }),
+              rival ? button("Compare with another", () => lab.go("understand", name, rival.name)) : null,
             ),
             el(
               "div",

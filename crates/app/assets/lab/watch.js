@@ -263,6 +263,7 @@ function player(lab, stop) {
       stage.node,
       slider,
       steps,
+      state,
       remark("Click to add a point, drag to move it, double-click to remove it."),
     ),
     el(
@@ -271,7 +272,6 @@ function player(lab, stop) {
       field("Points", select(sets, stop.sets[0], load)),
       ...controls,
       brushes,
-      state,
       facts,
       charts,
       problem,

@@ -1,6 +1,6 @@
 // What charts share: axes, tooltips, colours, and drawing again when the theme or the width changes.
 import { card, el, remark } from "./dom.js";
-import { text } from "./format.js";
+import { text, tick } from "./format.js";
 import { css, palette } from "./theme.js";
 
 /** @typedef {(own: object) => object} Axis */
@@ -37,10 +37,13 @@ function base(more) {
   /** @type {Axis} */
   const axis = (own) => ({
     axisLine: { lineStyle: { color: rule } }, axisTick: { show: false },
-    axisLabel: { color: soft, fontSize: 11, hideOverlap: true },
     splitLine: { lineStyle: { color: rule, opacity: 0.6 } },
     nameTextStyle: { color: soft, fontSize: 11 }, nameLocation: "middle",
     ...own,
+    axisLabel: {
+      color: soft, fontSize: 11, hideOverlap: true,
+      .../** @type {any} */ (own).type === "value" ? { formatter: tick } : {}, .../** @type {any} */ (own).axisLabel,
+    },
   });
   return {
     // Charts measure text before it is drawn, so they need the family by name.

@@ -16,6 +16,31 @@ export function text(value) {
   return value.toLocaleString("en", { useGrouping, maximumFractionDigits: most, minimumFractionDigits: least });
 }
 
+/**
+ * A number that was written with all its digits.
+ * @param {string} said
+ */
+export const shortNumber = (said) => (said.trim() && Number.isFinite(Number(said)) ? text(Number(said)) : said);
+
+/**
+ * A number beside an axis.
+ * @param {number} value
+ */
+export function tick(value) {
+  const size = Math.abs(value);
+  if (size && (size < 1e-4 || size >= 1e9)) return value.toExponential();
+  return value.toLocaleString("en", { useGrouping: size >= 10000, maximumFractionDigits: 6 });
+}
+
+/**
+ * A date, counted in days since 1970.
+ * @param {number} days
+ */
+export function dateText(days) {
+  const time = Math.floor(days) * 86400000;
+  return Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : String(days);
+}
+
 /** @param {number} value */
 export const whole = (value) => Math.round(value).toLocaleString("en");
 
@@ -23,4 +48,4 @@ export const whole = (value) => Math.round(value).toLocaleString("en");
  * The name of a metric in words.
  * @param {string} name
  */
-export const words = (name) => name.replace(/_/g, " ").replace(/\broc auc\b/, "ROC AUC").replace(/^r2$/, "R²");
+export const words = (name) => name.replace(/_/g, " ").replace(/\broc auc\b/, "ROC AUC").replace(/^r2$/, "R²").replace(/ ovr$/, ", one against the rest");

@@ -1,8 +1,9 @@
 // The sections of a report in their order; the report and the lab show the same.
 import { el, remark } from "./dom.js";
 import { calibration } from "./report/calibration.js";
+import { perClass } from "./report/classes.js";
 import { clusterChoice, clusters } from "./report/clusters.js";
-import { columns, preparation } from "./report/columns.js";
+import { columnTable, distributions, extent, preparation, together } from "./report/columns.js";
 import { confusion } from "./report/confusion.js";
 import { precisionRecall, roc } from "./report/curves.js";
 import { dependence } from "./report/dependence.js";
@@ -30,9 +31,11 @@ const pair = (parts, kind = "pair") => {
 
 /** @param {Report} report */
 function drivers(report) {
-  const what = report.classes.length ? "probability" : "prediction";
-  const note = `The mean ${what} as one column varies and all others stay as they are (partial dependence).`;
   const effects = dependence(report);
+  // Reports of earlier versions, kept in a project, do not say it.
+  const what = report.insight.dependence[0]?.of || "prediction";
+  const score = what === "score" ? " A score is no probability: its sign decides, or the largest of several." : "";
+  const note = `The mean ${what} as one column varies and all others stay as they are (partial dependence).${score}`;
   return [importance(report), pair(effects), effects.length ? remark(note) : null];
 }
 
@@ -58,17 +61,19 @@ export const SECTIONS = [
   ["Scores", scores],
   ["Models compared", leaderboard],
   ["Errors on the test rows", (report) =>
-    pair([confusion, roc, precisionRecall, calibration, predicted, residuals].map((part) => part(report)), "pair two")],
+    pair([confusion, perClass, roc, precisionRecall, calibration, predicted, residuals].map((part) => part(report)),
+      "pair two")],
   ["What if the threshold moves?", threshold],
   ["Where it is most wrong", worst],
   ["What drives the predictions", drivers],
   ["Would more rows help?", moreRows],
-  ["The model", (report) =>
-    [pair([fit(report), objective(report)]), ...[coefficients, coefficientTable, tree].map((part) => part(report))]],
   ["How many clusters?", clusterChoice],
   ["The clusters", clusters],
   ["The components", components],
-  ["The data", (report) => [columns(report), preparation(report)]],
+  ["The model", (report) =>
+    [pair([fit(report), objective(report)]), ...[coefficients, coefficientTable, tree].map((part) => part(report))]],
+  ["The data", (report) =>
+    [extent(report), distributions(report), ...[together, columnTable, preparation].map((part) => part(report))]],
   ["Reproduce", reproduce],
 ];
 

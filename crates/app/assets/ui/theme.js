@@ -3,7 +3,16 @@
 /** @param {string} name */
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-export const palette = () => ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6"].map(css);
+/** Colours of the style sheet, for as many classes as a chart can show apart. */
+export const COLOURS = 10;
+
+/**
+ * The colour of a class by its place among all classes, wherever it is drawn.
+ * @param {number} place
+ */
+export const classColour = (place) => `var(--c${(place % COLOURS) + 1})`;
+
+export const palette = () => Array.from({ length: COLOURS }, (_, place) => css(`--c${place + 1}`));
 
 export const narrow = () => window.innerWidth < 640;
 

@@ -27,7 +27,10 @@ export interface Middle { column: string; mean: number | null; level: [name: str
 
 export interface Insight {
   importance: { name: string; fall: number; error: number }[];
-  dependence: { name: string; category: boolean; labels: string[]; at: number[]; means: number[][] }[];
+  dependence: {
+    name: string; category: boolean; dated: boolean; of: "prediction" | "probability" | "score"; others: number;
+    labels: string[]; at: number[]; means: number[][];
+  }[];
   roc: Curve[];
   precision_recall: Curve[];
   /** Mean probability, share of the class, rows. */
@@ -43,6 +46,24 @@ export interface Insight {
     criterion: string; points: { k: number; value: number | null }[]; chosen: number; verdict: string;
   } | null;
   groups: { middle: Middle[] }[];
+  look: Look | null;
+}
+
+export type Picture =
+  | { histogram: { low: number; high: number; low_text: string; high_text: string; counts: number[][] } }
+  | { levels: { names: string[]; others: number; counts: number[][] } }
+  | { text: { examples: string[] } } | "empty";
+
+export interface LookColumn extends Column {
+  picture: Picture; association: { of: string; value: number } | null; outliers: number;
+}
+
+export interface Look {
+  rows: number; sampled: number; duplicates: number; incomplete: number; task: string | null; target: string | null;
+  /** Those that distributions are split by, and the place of each among all classes. */
+  classes: string[]; places: number[];
+  columns: LookColumn[]; correlations: { names: string[]; values: (number | null)[][] };
+  left_out: { column: string; reason: string }[]; worries: string[]; assumed: string[]; first: string[][];
 }
 
 export interface Report {

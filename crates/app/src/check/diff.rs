@@ -1,6 +1,12 @@
 //! Two models on the same rows: which is better and how sure that is, where they differ, and what drives each.
 
-use crate::{Fitted, Supervised, judge, rows::Rows};
+use crate::{
+    Fitted, Supervised,
+    explain::values_as_text,
+    judge,
+    rows::{Encoded, Rows, sampled},
+    table::number_text,
+};
 use ermine::{
     Ctx, Error, Output, Result, Task,
     engine::special::{t_quantile, t_upper},
@@ -9,6 +15,8 @@ use serde::Serialize;
 
 /// At most so many rows are named.
 const NAMED: usize = 20;
+/// Points of a picture.
+const DRAWN: usize = 500;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Diff {
@@ -19,10 +27,34 @@ pub struct Diff {
     pub paired: Paired,
     /// Rows whose predicted class differs, or whose predicted number differs by more than a tenth of its deviation.
     pub differing: usize,
-    /// The first of them, counted from 1, with what each model says.
-    pub examples: Vec<(usize, String, String)>,
+    /// The first of them.
+    pub examples: Vec<Differing>,
+    /// Of classes: rows by who is right.
+    pub agreement: Option<Agreement>,
+    /// Of numbers: truth and what each model says, of some rows.
+    pub points: Vec<[f64; 3]>,
     /// Column, and its importance in each; the largest change first.
     pub drivers: Vec<(String, f64, f64)>,
+}
+
+/// A row of which the models say different things.
+#[derive(Clone, Debug, Serialize)]
+pub struct Differing {
+    /// Counted from 1, among the rows with a target.
+    pub row: usize,
+    pub truth: String,
+    pub said: [String; 2],
+    /// Column and value, as the first model sees the row.
+    pub values: Vec<(String, String)>,
+}
+
+/// Rows by who predicts the right class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Agreement {
+    pub both: usize,
+    pub first: usize,
+    pub second: usize,
+    pub neither: usize,
 }
 
 /// The mean difference of the loss of each row, second model minus first: below 0 the second is better.
@@ -47,6 +79,10 @@ impl Diff {
         if task != b.task()? || !task.is_supervised() || target(a) != target(b) {
             return Err(Error::Unsupported("two models of the same target can be compared, and no others".into()));
         }
+        if rows[0].len() != rows[1].len() {
+            let problem = "the models do not know the same classes, so they cannot be judged on the same rows";
+            return Err(Error::Unsupported(problem.into()));
+        }
         let mut said = Vec::new();
         let mut scores = Vec::new();
         let mut losses = Vec::new();
@@ -69,7 +105,7 @@ impl Diff {
             });
             let name = |value: &f64| match fitted.classes().get(*value as usize) {
                 Some(class) if task == Task::Classification => class.clone(),
-                _ => crate::table::number_text(*value),
+                _ => number_text(*value),
             };
             shown.push(values.values.iter().map(name).collect::<Vec<String>>());
             said.push(values.values);
@@ -80,7 +116,36 @@ impl Diff {
             _ => (said[0][*i] - said[1][*i]).abs() > 0.1 * spread,
         };
         let differing: Vec<usize> = (0..said[0].len()).filter(differs).collect();
-        let example = |&i: &usize| (i + 1, shown[0][i].clone(), shown[1][i].clone());
+        let truth = rows[0].labels.target.as_ref().ok_or_else(|| Error::Data("the rows have no target".into()))?;
+        let few = rows[0].take(&differing.iter().copied().take(NAMED).collect::<Vec<_>>());
+        let example = |(place, &i): (usize, &usize)| Differing {
+            row: i + 1,
+            truth: match truth {
+                Encoded::Real(y) => number_text(y[i]),
+                Encoded::Class { codes, names } => names.get(codes[i] as usize).cloned().unwrap_or_default(),
+            },
+            said: [shown[0][i].clone(), shown[1][i].clone()],
+            values: values_as_text(&few, place, a.features()),
+        };
+        let by_right = || {
+            let mut found = Agreement::default();
+            for (a, b) in losses[0].iter().zip(&losses[1]) {
+                match (*a == 0.0, *b == 0.0) {
+                    (true, true) => found.both += 1,
+                    (true, false) => found.first += 1,
+                    (false, true) => found.second += 1,
+                    (false, false) => found.neither += 1,
+                }
+            }
+            found
+        };
+        let points = match truth {
+            Encoded::Real(y) => {
+                let drawn = sampled(y.len(), DRAWN, a.header.seed, "diff");
+                drawn.into_iter().map(|i| [y[i], said[0][i], said[1][i]]).collect()
+            }
+            Encoded::Class { .. } => Vec::new(),
+        };
         Ok(Diff {
             models: models.map(|fitted| fitted.header.model.clone()),
             rows: said[0].len(),
@@ -92,7 +157,9 @@ impl Diff {
                 })
                 .collect(),
             paired: paired(task, &losses[0], &losses[1]),
-            examples: differing.iter().take(NAMED).map(example).collect(),
+            examples: differing.iter().take(NAMED).enumerate().map(example).collect(),
+            agreement: (task == Task::Classification).then(by_right),
+            points,
             differing: differing.len(),
             drivers: drivers(models, rows, ctx)?,
         })

@@ -52,34 +52,41 @@ pub fn worst(truth: &Encoded, said: &Predictions, most: usize) -> Vec<usize> {
     rows
 }
 
+/// The columns of a row and their values as people read them; long texts are left out.
+pub fn values_as_text(rows: &Rows, place: usize, schema: &Schema) -> Vec<(String, String)> {
+    let shown = schema.columns.iter().enumerate().filter(|(_, field)| field.kind != Kind::Text);
+    let text = |(j, field): (usize, &crate::table::Field)| {
+        let value = rows.x[(place, j)];
+        let text = match rows.features[j] {
+            _ if value.is_nan() => "missing".to_string(),
+            Feature::Category { .. } => field.levels.get(value as usize).cloned().unwrap_or_default(),
+            Feature::Number => field.text_of(value),
+        };
+        (field.name.clone(), text)
+    };
+    shown.map(text).collect()
+}
+
 /// Those rows as people read them, the worst first.
 pub fn describe(truth: &Encoded, said: &Predictions, numbers: &[usize], rows: &Rows, schema: &Schema) -> Vec<WorstRow> {
     let classes = said.classes();
-    let values = |place: usize| -> Vec<(String, String)> {
-        let shown = schema.columns.iter().enumerate().filter(|(_, field)| field.kind != Kind::Text);
-        let text = |(j, field): (usize, &crate::table::Field)| {
-            let value = rows.x[(place, j)];
-            let text = match rows.features[j] {
-                _ if value.is_nan() => "missing".to_string(),
-                Feature::Category { .. } => field.levels.get(value as usize).cloned().unwrap_or_default(),
-                Feature::Number => number_text(value),
-            };
-            (field.name.clone(), text)
-        };
-        shown.map(text).collect()
-    };
     let describe = |(place, &row): (usize, &usize)| -> Option<WorstRow> {
         Some(match truth {
             Encoded::Real(y) => {
                 let value = said.get(Output::Value)?[(row, 0)];
                 let (truth, said) = (number_text(y[row]), number_text(value));
-                WorstRow { truth, said, off: y[row] - value, values: values(place) }
+                WorstRow { truth, said, off: y[row] - value, values: values_as_text(rows, place, schema) }
             }
             Encoded::Class { codes, names } => {
                 let p = said.get(Output::Probability)?;
                 let called = classes.as_ref()?[row] as usize;
                 let (truth, said) = (names[codes[row] as usize].clone(), names[called].clone());
-                WorstRow { truth, said, off: p[(row, codes[row] as usize)], values: values(place) }
+                WorstRow {
+                    truth,
+                    said,
+                    off: p[(row, codes[row] as usize)],
+                    values: values_as_text(rows, place, schema),
+                }
             }
         })
     };

@@ -6,7 +6,7 @@ mod groups;
 mod outliers;
 mod watch;
 
-pub use errors::{Threshold, WORST, WorstRow, describe, thresholds, worst};
+pub use errors::{Threshold, WORST, WorstRow, describe, thresholds, values_as_text, worst};
 pub use groups::{Group, Middle, Telling, groups};
 pub use outliers::{Oddity, Outlier, OutlierMethod, Outliers};
 pub use watch::{Seen, Watched, trace_line, watch};
@@ -14,11 +14,12 @@ pub use watch::{Seen, Watched, trace_line, watch};
 use crate::{
     choose::clusters::ClusterCurve,
     fit::{Pipeline, Recipe, Texts, Whole},
+    inspect::Look,
     judge::Predictions,
     plan::terms,
     rows::{Encoded, RowSet, Rows, sampled},
     store::Fitted,
-    table::{Schema, Table, number_text},
+    table::{Kind, Schema, Table},
 };
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Entry, Error, Feature, Matrix, Numbers, Output, Result, Spec, Task, X,
@@ -36,6 +37,8 @@ const SHUFFLED: usize = 100;
 pub const LOOKED_AT: usize = 2000;
 /// Rows that a picture of one column follows.
 pub const FOLLOWED: usize = 300;
+/// Levels of a category that a picture of one column has room for.
+const LEVELS: usize = 12;
 /// Rows that a learning curve learns from.
 pub const LEARNT_FROM: usize = 20_000;
 
@@ -54,6 +57,12 @@ pub struct Weight {
 pub struct Dependence {
     pub name: String,
     pub category: bool,
+    /// Values are days since 1970; `labels` writes them out.
+    pub dated: bool,
+    /// What is followed: `prediction`, `probability` or `score`.
+    pub of: &'static str,
+    /// Levels that are rarer than those that are shown.
+    pub others: usize,
     /// Values of the column, or names of levels.
     pub at: Vec<f64>,
     pub labels: Vec<String>,
@@ -104,6 +113,8 @@ pub struct Insight {
     pub cluster_curve: Option<ClusterCurve>,
     /// What each cluster is.
     pub groups: Vec<Group>,
+    /// The columns with their distributions.
+    pub look: Option<Look>,
 }
 
 /// The fall of a score without each column, the largest first. Looks at rows that the model has not seen.
@@ -187,14 +198,29 @@ pub fn dependence(
     let category = matches!(feature, Feature::Category { .. });
     let label = |value: &f64| match category {
         true => field.levels.get(*value as usize).cloned().unwrap_or_default(),
-        false => number_text(*value),
+        false => field.text_of(*value),
     };
+    // Places of the grid: of many levels the most frequent ones, the order of the file among equals.
+    let mut places: Vec<usize> = (0..found.grid.len()).collect();
+    if category && places.len() > LEVELS {
+        let count = |place: &usize| (0..some.len()).filter(|&row| some.x[(row, column)] == found.grid[*place]).count();
+        places.sort_by_cached_key(|place| std::cmp::Reverse(count(place)));
+        places.truncate(LEVELS);
+    }
+    let at: Vec<f64> = places.iter().map(|&place| found.grid[place]).collect();
     Ok(Dependence {
         name: field.name.clone(),
         category,
-        labels: found.grid.iter().map(label).collect(),
-        means: (0..found.mean.cols).map(|c| (0..found.mean.rows).map(|g| found.mean[(g, c)]).collect()).collect(),
-        at: found.grid,
+        dated: matches!(field.kind, Kind::Date | Kind::DateTime),
+        of: match output {
+            Output::Probability => "probability",
+            Output::Value => "prediction",
+            _ => "score",
+        },
+        others: found.grid.len() - at.len(),
+        labels: at.iter().map(label).collect(),
+        means: (0..found.mean.cols).map(|c| places.iter().map(|&place| found.mean[(place, c)]).collect()).collect(),
+        at,
     })
 }
 

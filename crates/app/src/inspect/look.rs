@@ -1,11 +1,12 @@
 //! A first look at a table: every column with its distribution, how it goes with the target, what is odd about it.
 //!
-//! Counts, ranges and missing values are of all rows; distributions and associations of a sample of them ([`Sample`]).
+//! Counts, ranges and missing values are of all rows; distributions and associations of a sample of them
+//! ([`crate::read::Sample`]).
 
 use super::{Findings, is_id};
 use crate::{
     plan::{Dropped, Plan, Supervised},
-    read::{Opened, Sample},
+    read::Opened,
     rows::Encoded,
     run::Job,
     table::{Column, Kind, MISSING, Summary, Table},
@@ -15,6 +16,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 const BINS: usize = 24;
+/// Whole numbers that share a bar; of more, uneven shares are not seen.
+const WHOLE: f64 = 20.0;
 /// Levels that are named; the others are counted together.
 const LEVELS: usize = 8;
 /// Classes that a distribution is split by.
@@ -23,6 +26,8 @@ const CLASSES: usize = 6;
 const CORRELATED: usize = 30;
 /// Rows that are shown as they stand.
 const SHOWN: usize = 20;
+/// Columns of a report; a page of more would be slow and nobody would read it.
+const REPORTED: usize = 60;
 
 /// All that is shown of a table.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -34,8 +39,12 @@ pub struct Look {
     pub duplicates: usize,
     pub task: Option<&'static str>,
     pub target: Option<String>,
-    /// Those that a distribution is split by, the most frequent first.
+    /// Rows of the sample in which a value is missing.
+    pub incomplete: usize,
+    /// Those that a distribution is split by: the most frequent, in the order of all classes.
     pub classes: Vec<String>,
+    /// The place of each of them among all classes, so that a class has one colour wherever it is drawn.
+    pub places: Vec<usize>,
     pub columns: Vec<LookColumn>,
     /// Names and Pearson's correlation of each with each.
     pub correlations: Correlations,
@@ -96,44 +105,80 @@ pub struct Correlations {
 
 /// Looks at the table of a job. What cannot be planned yet (a target that is no target) becomes a worry.
 pub fn look(job: &Job, opened: &Opened, ctx: &Ctx) -> Result<Look> {
-    let Sample { table, .. } = &opened.sample;
-    let mut look = Look {
-        rows: opened.rows,
-        sampled: table.rows(),
-        duplicates: duplicates(table),
-        target: job.target.clone(),
-        correlations: correlations(table),
-        assumed: opened.assumed.clone(),
-        first: first_rows(table),
-        ..Look::default()
+    let mut look = match (&job.target, Plan::new(job, opened, ctx)) {
+        (Some(_), Ok(plan)) => Look::of(opened, &plan)?,
+        (Some(_), Err(error)) => Look { worries: vec![error.to_string()], ..Look::without_target(opened) },
+        (None, _) => Look { left_out: ids(opened)?, ..Look::without_target(opened) },
     };
-    let mut truth = None;
-    match (&job.target, Plan::new(job, opened, ctx)) {
-        (Some(target), Ok(plan)) => {
-            look.task = Some(plan.task.name());
-            look.left_out = plan.dropped.clone();
-            look.worries = plan.notes.clone();
-            let column = table.column(target)?;
-            truth = Some(match plan.classes() {
-                [] => Encoded::real(target, column)?,
-                classes => Encoded::with_names(column, classes),
-            });
-        }
-        (Some(_), Err(error)) => look.worries.push(error.to_string()),
-        (None, _) => look.left_out = ids(opened)?,
+    look.target = job.target.clone();
+    look.duplicates = duplicates(&opened.sample.table);
+    look.first = first_rows(&opened.sample.table);
+    Ok(look)
+}
+
+impl Look {
+    /// The table of a plan.
+    pub fn of(opened: &Opened, plan: &Plan) -> Result<Look> {
+        let Some(target) = plan.target.as_ref().filter(|_| plan.task.is_supervised()) else {
+            return Ok(Look { left_out: plan.dropped.clone(), ..Look::without_target(opened) });
+        };
+        let column = opened.sample.table.column(&target.name)?;
+        let truth = match plan.classes() {
+            [] => Encoded::real(&target.name, column)?,
+            classes => Encoded::with_names(column, classes),
+        };
+        Ok(Look {
+            task: Some(plan.task.name()),
+            target: Some(target.name.clone()),
+            left_out: plan.dropped.clone(),
+            worries: plan.notes.clone(),
+            ..Look::beside(opened, Some((&target.name, &truth)))
+        })
     }
-    let split = truth.as_ref().and_then(Split::of);
-    look.classes = split.as_ref().map_or(Vec::new(), |split| split.names.clone());
-    for (summary, (name, column)) in opened.summary.iter().zip(table.columns()) {
-        let beside = truth.as_ref().filter(|_| job.target.as_deref() != Some(name));
-        look.columns.push(LookColumn {
+
+    fn without_target(opened: &Opened) -> Look {
+        Look::beside(opened, None)
+    }
+
+    /// Every column by itself and beside the target.
+    fn beside(opened: &Opened, target: Option<(&str, &Encoded)>) -> Look {
+        let table = &opened.sample.table;
+        let split = target.and_then(|(_, truth)| Split::of(truth));
+        let seen = |(summary, (name, column)): (&Summary, (&str, &Column))| LookColumn {
             picture: picture(column, summary, split.as_ref()),
-            association: beside.and_then(|truth| association(column, truth)),
+            association: target.filter(|(target, _)| *target != name).and_then(|(_, truth)| association(column, truth)),
             outliers: outliers(column),
             summary: summary.clone(),
-        });
+        };
+        Look {
+            rows: opened.rows,
+            sampled: table.rows(),
+            incomplete: incomplete(table),
+            columns: opened.summary.iter().zip(table.columns()).map(seen).collect(),
+            correlations: correlations(table),
+            assumed: opened.assumed.clone(),
+            places: split.as_ref().map_or(Vec::new(), |split| split.places.clone()),
+            classes: split.map_or(Vec::new(), |split| split.names),
+            ..Look::default()
+        }
     }
-    Ok(look)
+
+    /// What a report keeps of it: the target and the columns that go with it best. What the report says elsewhere, and
+    /// rows of the table, it does not repeat.
+    pub fn for_report(mut self) -> Look {
+        let strength = |column: &LookColumn| match &column.association {
+            _ if self.target.as_ref() == Some(&column.summary.name) => f64::INFINITY,
+            Some(association) => association.value.abs(),
+            None => -1.0,
+        };
+        if self.target.is_some() {
+            let mut columns = std::mem::take(&mut self.columns);
+            columns.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+            self.columns = columns;
+        }
+        self.columns.truncate(REPORTED);
+        Look { left_out: Vec::new(), worries: Vec::new(), assumed: Vec::new(), first: Vec::new(), ..self }
+    }
 }
 
 /// Two columns of numbers as points, with a class where the target has few.
@@ -204,6 +249,8 @@ fn ids(opened: &Opened) -> Result<Vec<Dropped>> {
 /// The class of each row, where there are few; rows of rarer classes have none.
 struct Split {
     names: Vec<String>,
+    /// Of each name among all classes.
+    places: Vec<usize>,
     of_row: Vec<Option<usize>>,
 }
 
@@ -215,10 +262,12 @@ impl Split {
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by_key(|&class| std::cmp::Reverse(counts[class]));
         order.truncate(CLASSES);
+        order.sort_unstable();
         let place = |code: &u32| order.iter().position(|&class| class == *code as usize);
         Some(Split {
             names: order.iter().map(|&class| names[class].clone()).collect(),
             of_row: codes.iter().map(place).collect(),
+            places: order,
         })
     }
 
@@ -247,10 +296,16 @@ fn picture(column: &Column, summary: &Summary, split: Option<&Split>) -> Picture
             if low > high {
                 return Picture::Empty;
             }
-            // Few whole numbers have a bar each.
-            let whole = finite().all(|value| value.fract() == 0.0) && high - low < BINS as f64;
+            // Few whole numbers have a bar each, more of them bars of as many: with 28 days in 24 bars some would be
+            // twice as high for no reason.
+            let values_of_bar = ((high - low + 1.0) / BINS as f64).ceil();
+            let whole = values_of_bar <= WHOLE && finite().all(|value| value.fract() == 0.0);
+            let last = high;
             let (low, high, bins) = match whole {
-                true => (low - 0.5, high + 0.5, (high - low) as usize + 1),
+                true => {
+                    let bins = ((high - low + 1.0) / values_of_bar).ceil();
+                    (low - 0.5, low - 0.5 + bins * values_of_bar, bins as usize)
+                }
                 false if low == high => (low - 0.5, high + 0.5, 1),
                 false => (low, high, BINS),
             };
@@ -260,7 +315,7 @@ fn picture(column: &Column, summary: &Summary, split: Option<&Split>) -> Picture
                 Split::count(split, &mut counts, row, bin.min(bins - 1));
             }
             let (low_text, high_text) = match whole {
-                true => (summary.text_of(low + 0.5), summary.text_of(high - 0.5)),
+                true => (summary.text_of(low + 0.5), summary.text_of(last)),
                 false => (summary.text_of(low), summary.text_of(high)),
             };
             Picture::Histogram { low, high, low_text, high_text, counts }
@@ -418,6 +473,10 @@ fn duplicates(table: &Table) -> usize {
     (0..table.rows()).filter(|&i| !seen.insert(row(i))).count()
 }
 
+fn incomplete(table: &Table) -> usize {
+    (0..table.rows()).filter(|&row| table.columns().any(|(_, column)| column.is_missing(row))).count()
+}
+
 fn first_rows(table: &Table) -> Vec<Vec<String>> {
     let cell = |column: &Column, row: usize| column.value_text(row).chars().take(80).collect::<String>();
     let row = |row: usize| table.columns().map(|(_, column)| cell(column, row)).collect();
@@ -454,5 +513,12 @@ mod tests {
         let summary = Table::new(vec![("x".into(), column.clone())]).unwrap().summary().remove(0);
         let Picture::Histogram { counts, .. } = picture(&column, &summary, None) else { panic!("a histogram") };
         assert_eq!((counts.len(), counts[0].len(), counts[0].iter().sum::<usize>()), (1, BINS, 1000));
+        // 48 whole numbers, each as often: every bar is as high.
+        let column = Column::Number((0..480).map(|i| f64::from(i % 48) - 7.0).collect());
+        let summary = Table::new(vec![("x".into(), column.clone())]).unwrap().summary().remove(0);
+        let Picture::Histogram { counts, low_text, high_text, .. } = picture(&column, &summary, None) else {
+            panic!("a histogram")
+        };
+        assert_eq!((counts[0].clone(), low_text.as_str(), high_text.as_str()), (vec![20; 24], "-7", "40"));
     }
 }

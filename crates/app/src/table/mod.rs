@@ -502,6 +502,17 @@ pub struct Field {
     pub form: Option<Form>,
 }
 
+impl Field {
+    /// A value of this column in rows, where dates count in days, as people read it.
+    pub fn text_of(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Date => date_text(value.floor()),
+            Kind::DateTime => datetime_text((value * 86_400.0).round()),
+            _ => number_text(value),
+        }
+    }
+}
+
 mod levels_as_list {
     use std::sync::Arc;
 

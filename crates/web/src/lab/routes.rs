@@ -46,6 +46,7 @@ pub fn router(lab: Arc<Lab>) -> Router {
         .route("/api/models/{name}/predict", post(predict))
         .route("/api/models/{name}/predict-file/{file}", post(predict_file))
         .route("/api/models/{name}/remove", post(remove))
+        .route("/api/diff", post(diff))
         .route("/api/watch", post(watched))
         .fallback(async || Refusal::new(StatusCode::NOT_FOUND, "there is nothing at this address").into_response())
         .method_not_allowed_fallback(async || {
@@ -293,6 +294,22 @@ async fn predict_file(State(lab): Shared, Path((name, table)): Path<(String, Str
         using::predict_file(&*lab.loaded(&name)?, &path)
     });
     answered(say.await.map(|csv| download("text/csv; charset=utf-8", csv)))
+}
+
+/// Two models on the same rows.
+async fn diff(State(lab): Shared, request: Request) -> Response {
+    let see = async || -> Answered {
+        let body = body(&lab, request).await?;
+        let asked: using::Two = serde_json::from_slice(&body)
+            .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("not what this address takes: {error}")))?;
+        let found = compute(&lab, move |lab| {
+            let not_found = |error: Error| Refusal::new(StatusCode::NOT_FOUND, error.to_string());
+            let path = lab.project.table(&asked.table).map_err(not_found)?;
+            using::diff([&*lab.loaded(&asked.first)?, &*lab.loaded(&asked.second)?], &path).map_err(refused)
+        });
+        Ok(as_json(&found.await?))
+    };
+    answered(see().await)
 }
 
 async fn remove(State(lab): Shared, Path(name): Path<String>) -> Response {

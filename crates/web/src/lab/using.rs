@@ -9,14 +9,16 @@ use crate::{
     },
 };
 use axum::http::StatusCode;
-use ermine::{Output, X};
+use ermine::{Cancel, Error, Output, X};
 use ermine_app::{
-    explain::explain_values,
+    check::Diff,
+    explain::{can_be_followed, explain_values},
     read::{self, ReadOptions},
     store::{Width, project::Project},
     table::Kind,
     wire::{Answer, Interval, Media, prediction_columns},
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::{
     path::Path,
@@ -30,6 +32,8 @@ const ROWS: usize = 1000;
 const LEVEL: f64 = 0.9;
 /// An answer while one types must not take longer.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// A comparison of two models shuffles every column for each.
+const DIFF: Duration = Duration::from_secs(120);
 
 /// Models that were used lately, loaded once.
 #[derive(Default)]
@@ -87,8 +91,14 @@ pub fn form(loaded: &Loaded) -> Value {
         "model": header.model,
         "rows": header.rows,
         "interval": loaded.fitted.width(LEVEL).is_ok(),
-        "explains": loaded.background.is_some(),
+        "explains": explains(loaded),
     })
+}
+
+/// Whether a prediction can be taken apart: there is something to compare it with, and a number to follow.
+fn explains(loaded: &Loaded) -> bool {
+    let fitted = &loaded.fitted;
+    loaded.background.is_some() && fitted.task().is_ok_and(|task| can_be_followed(&*fitted.model, task))
 }
 
 /// What the model says of rows of JSON; with `?explain=true` also why.
@@ -109,7 +119,7 @@ pub fn predict(loaded: &Loaded, query: &str, body: &[u8]) -> Result<Value, Refus
     };
     let interval = asked.interval.map(|width| Interval { width, deviations: deviations.as_ref() });
     let mut explained = Vec::new();
-    if let (true, Some(background)) = (asked.explain, &loaded.background) {
+    if let (true, Some(background)) = (asked.explain && explains(loaded), &loaded.background) {
         let ctx = loaded.ctx.clone().with_deadline(Instant::now() + PATIENCE);
         for row in 0..frame.x.rows.min(10) {
             let values = loaded.fitted.values_of(&table, row).map_err(of_error)?;
@@ -144,6 +154,31 @@ pub fn predict_file(loaded: &Loaded, path: &Path) -> Result<Vec<u8>, Refusal> {
     read::csv::write(&all, &mut bytes)
         .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     Ok(bytes)
+}
+
+/// Two models and the rows that they are compared on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Two {
+    pub first: String,
+    pub second: String,
+    pub table: String,
+}
+
+/// Where two models differ on the rows of a file, and what was said when it was read.
+pub fn diff(models: [&Loaded; 2], path: &Path) -> Result<Value, Error> {
+    let ctx = models[0].ctx.clone().with_cancel(Cancel::default()).with_deadline(Instant::now() + DIFF);
+    let read = |loaded: &Loaded| loaded.fitted.known_rows(path, &ReadOptions::default());
+    let [a, b] = [read(models[0])?, read(models[1])?];
+    let found = Diff::of(models.map(|loaded| &loaded.fitted), [&a.rows, &b.rows], &ctx)?;
+    let mut said = a.said;
+    said.extend(b.said.into_iter().filter(|line| !said.contains(line)).collect::<Vec<_>>());
+    Ok(json!({ "diff": found, "numbers": numbers(&found, &a.numbers), "said": said }))
+}
+
+/// The rows that are named, as the file counts them.
+fn numbers(found: &Diff, numbers: &[usize]) -> Vec<usize> {
+    found.examples.iter().map(|example| numbers[example.row - 1] + 1).collect()
 }
 
 /// A line of the list of models.

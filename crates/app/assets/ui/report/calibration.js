@@ -20,7 +20,7 @@ export function calibration({ insight, classes }) {
     series: [
       { type: "line", data: [[0, 0], [1, 1]], ...line, lineStyle: dashed() },
       {
-        type: "line", data: bins, symbol: "circle", color: css("--c1"), itemStyle: { opacity: 0.85 },
+        type: "line", data: bins, symbol: "circle", color: css(classes.length === 2 ? "--c2" : "--c1"), itemStyle: { opacity: 0.85 },
         symbolSize: (/** @type {number[]} */ bin) => 5 + 12 * Math.sqrt(bin[2] / most), lineStyle: { width: 1.5 },
       },
     ],

@@ -1,6 +1,6 @@
 import { chart, tooltip } from "../chart.js";
 import { el, remark, table } from "../dom.js";
-import { text, whole } from "../format.js";
+import { dateText, text, whole } from "../format.js";
 
 const MOST_CLUSTERS = 12;
 
@@ -31,12 +31,14 @@ export function clusterChoice({ insight }) {
  * What the rows of each cluster are like.
  * @param {import("../types").Report} report
  */
-export function clusters({ insight, clusters: sizes }) {
+export function clusters({ data, insight, clusters: sizes }) {
   const groups = insight.groups.slice(0, MOST_CLUSTERS);
   if (!groups.length) return null;
+  const isDate = (/** @type {import("../types").Column} */ { kind }) => kind === "date" || kind === "datetime";
+  const dated = new Set(data.columns.filter(isDate).map((column) => column.name));
   /** @param {import("../types").Middle} middle */
-  const shown = ({ mean, level }) => {
-    if (mean !== null) return text(mean);
+  const shown = ({ column, mean, level }) => {
+    if (mean !== null) return dated.has(column) ? dateText(mean) : text(mean);
     return level ? `${level[0]} (${Math.round(100 * level[1])} %)` : "";
   };
   const rows = groups[0].middle.slice(0, 100).map(({ column }, j) =>

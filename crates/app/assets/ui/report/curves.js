@@ -1,23 +1,25 @@
 import { GRID, chart, dashed, legend, line, share, tooltip } from "../chart.js";
 import { text } from "../format.js";
+import { COLOURS, palette } from "../theme.js";
 
 /** @param {import("../types").Report} report */
-export const roc = ({ insight }) =>
-  curves(insight.roc, "ROC curve (area under it)", "false positive rate", "true positive rate", true);
+export const roc = ({ insight, classes }) =>
+  curves(insight.roc, classes, "ROC curve (area under it)", "false positive rate", "true positive rate", true);
 
 /** @param {import("../types").Report} report */
-export const precisionRecall = ({ insight }) =>
-  curves(insight.precision_recall, "Precision-recall curve (average precision)", "recall", "precision", false);
+export const precisionRecall = ({ insight, classes }) =>
+  curves(insight.precision_recall, classes, "Precision-recall curve (average precision)", "recall", "precision", false);
 
 /**
  * A curve for each class, both axes from 0 to 1.
  * @param {import("../types").Curve[]} list
+ * @param {string[]} classes
  * @param {string} title
  * @param {string} x
  * @param {string} y
  * @param {boolean} diagonal
  */
-function curves(list, title, x, y, diagonal) {
+function curves(list, classes, title, x, y, diagonal) {
   if (!list.length) return null;
   return chart(title, null, (axis) => ({
     // A few names may take two lines; of more, the reader turns the pages.
@@ -28,6 +30,7 @@ function curves(list, title, x, y, diagonal) {
     series: [
       ...list.map((curve) => ({
         type: "line", name: `${curve.class} (${text(curve.area)})`, data: curve.points,
+        color: palette()[Math.max(0, classes.indexOf(curve.class)) % COLOURS],
         showSymbol: curve.points.length < 60, symbolSize: 4, lineStyle: { width: 2 },
       })),
       ...(diagonal ? [{ type: "line", data: [[0, 0], [1, 1]], ...line, lineStyle: dashed() }] : []),

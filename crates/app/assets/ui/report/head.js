@@ -46,6 +46,8 @@ export function tiles(report) {
   }
   if (baseline !== null) shown.push(tile(text(baseline), "baseline, which ignores the columns"));
   shown.push(tile(whole(report.data.rows_used), `rows, ${report.data.features} features`));
-  shown.push(tile(`${report.seconds.toFixed(1)} s`, "to read, compare, fit and test"));
+  const steps = ["read", report.comparison ? "compare" : null, "fit", report.test ? "test" : null].filter(Boolean);
+  const work = `to ${steps.slice(0, -1).join(", ")} and ${steps[steps.length - 1]}`;
+  shown.push(tile(`${report.seconds.toFixed(1)} s`, work));
   return el("div", { class: "tiles" }, shown);
 }

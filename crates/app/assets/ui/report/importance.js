@@ -15,6 +15,7 @@ export const names = (data) => {
 export function importance({ insight, main_metric: metric }) {
   if (!insight.importance.length || !metric) return null;
   const top = insight.importance.slice(0, 15).reverse();
+  const spans = top.map((column) => [column.fall - 2 * column.error, column.fall + 2 * column.error]);
   const note = "On test rows; lines are 95 % intervals. Correlated columns share their importance or mask each other.";
   return chart(`Drop in ${words(metric)} when a column is shuffled`, note, (axis) => ({
     legend: { show: false }, grid: { left: 8, right: 24, top: 8, bottom: 8, containLabel: true },
@@ -28,7 +29,12 @@ export function importance({ insight, main_metric: metric }) {
       {
         type: "bar", data: top.map((column) => Math.max(column.fall, 0)), barMaxWidth: 16,
         itemStyle: { borderRadius: [0, 3, 3, 0] },
-        markLine: whiskers(top.map((column) => [column.fall - 2 * column.error, column.fall + 2 * column.error])),
+        markLine: whiskers(spans),
+      },
+      // A line that ends outside the axis would not be drawn at all.
+      {
+        type: "scatter", symbolSize: 0, silent: true, tooltip: { show: false },
+        data: spans.flatMap(([low, high], place) => [[low, place], [high, place]]),
       },
     ],
   }), { height: Math.max(120, 40 + 24 * top.length) });

@@ -20,7 +20,7 @@ export function objective({ log }) {
   const data = log.objective.map((value, i) => [i + 1, value]);
   return chart("Objective after each pass", null, (axis) => ({
     legend: { show: false }, tooltip: tooltip("axis"),
-    xAxis: axis({ type: "value", name: "pass", nameGap: 24, minInterval: 1 }),
+    xAxis: axis({ type: "value", name: "pass", nameGap: 24, minInterval: 1, min: 1 }),
     yAxis: axis({ type: "value", scale: true }),
     series: [{ type: "line", name: "objective", data, showSymbol: data.length < 40, symbolSize: 4 }],
   }), { low: true });

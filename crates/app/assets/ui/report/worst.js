@@ -1,5 +1,5 @@
 import { el, remark, table } from "../dom.js";
-import { text } from "../format.js";
+import { shortNumber, text } from "../format.js";
 
 // As many as a page of paper is wide.
 const COLUMNS = 4;
@@ -22,7 +22,7 @@ export function worst({ insight, classes, target }) {
   ];
   const body = rows.map((row) => {
     const values = new Map(row.values);
-    return el("tr", {}, el("td", {}, row.truth), el("td", {}, row.said), el("td", { class: "n" }, text(row.off)),
+    return el("tr", {}, el("td", {}, row.truth), el("td", {}, isClass ? row.said : shortNumber(row.said)), el("td", { class: "n" }, text(row.off)),
       names.map((name) => el("td", { class: "wide soft" }, values.get(name) || "")));
   });
   const note = isClass
