@@ -47,8 +47,8 @@ IMPLEMENTATION = {
 
 # Modules of scikit-learn of which Ermine has nothing yet, or that are not about models.
 RE_EXPORTED = (
-    "base", "calibration", "covariance", "cross_decomposition", "datasets", "exceptions", "gaussian_process", "inspection",
-    "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
+    "base", "calibration", "callback", "covariance", "cross_decomposition", "datasets", "exceptions", "frozen",
+    "gaussian_process", "inspection", "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
 )  # fmt: skip
 
 # Modules inside those that people import from.

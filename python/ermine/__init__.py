@@ -8,6 +8,8 @@ models there are `ermine.metrics`, `ermine.model_selection`, `ermine.feature_ext
 import importlib
 import json
 
+from sklearn import clone, config_context, get_config, set_config, show_versions
+
 from . import _ermine
 from ._ermine import __version__
 from ._files import FittedModel, load, to_onnx
@@ -24,12 +26,17 @@ __all__ = [
     "FittedModel",
     "Table",
     "__version__",
+    "clone",
+    "config_context",
+    "get_config",
     "load",
     "load_ipython_extension",
     "models",
     "patch_report",
     "patch_sklearn",
     "read_table",
+    "set_config",
+    "show_versions",
     "summary",
     "to_onnx",
     "trace",

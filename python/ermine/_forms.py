@@ -23,6 +23,8 @@ class Elsewhere(NotImplementedError):
 def check_form(self, in_parts=False):
     """Raises `Elsewhere` for parameters that the engine has no form for, beyond what their forms say."""
     name = self._name
+    if getattr(self, "_skl_callbacks", None):
+        raise Elsewhere("callbacks, which are called inside scikit-learn's own loops")
     if hasattr(self._peer, "_more_validate_params"):
         self._more_validate_params(for_partial_fit=in_parts)
     for names, rule in PARAMETER_RULES:
@@ -112,8 +114,6 @@ def _ridge(self, _):
 def _nets(self, _):
     if np.any(np.equal(self.alpha, 0)):
         raise Elsewhere("alpha=0, which scikit-learn warns of")
-    if isinstance(self.precompute, np.ndarray):
-        raise Elsewhere("precompute is an array")
     if self._name == "ElasticNet" and self.l1_ratio == 0:
         raise Elsewhere("l1_ratio=0, which is Ridge")
 
@@ -267,6 +267,26 @@ def _no_zero_leaves(self, X, y, _):
         raise Elsewhere("criterion='poisson' with zeros in the target, where no leaf may be 0")
 
 
+def _products(self, X, y, weights):
+    """A given matrix of products spares scikit-learn their computation; the engine, which makes its own, takes one that
+    is what it says."""
+    given = self.precompute
+    if not isinstance(given, np.ndarray):
+        return
+    if sp.issparse(X):
+        raise Elsewhere("precompute is an array beside sparse rows")
+    if self.fit_intercept and not np.allclose(np.average(X, axis=0, weights=weights), 0.0):
+        warnings.warn(
+            "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix.", stacklevel=6
+        )
+        return
+    rows = X if weights is None else X * np.sqrt(weights * (len(weights) / weights.sum()))[:, None]
+    expected = rows.T @ rows
+    close = (1e-5 if given.dtype == np.float32 else 1e-9) * np.abs(expected).max(initial=0.0)
+    if given.shape != expected.shape or not np.allclose(given, expected, rtol=0.0, atol=close):
+        raise Elsewhere("precompute is an array that is not the products of the rows")
+
+
 def _undetermined(self, X, *_):
     if self.alpha == 0 and not self.fit_intercept and X.shape[0] < X.shape[1]:
         raise Elsewhere("of many solutions the one of least norm")
@@ -344,6 +364,7 @@ ROW_RULES = (
     (("BaggingClassifier", "BaggingRegressor"), _weighted_draws),
     (("DecisionTreeRegressor", "RandomForestRegressor", "ExtraTreesRegressor"), _no_zero_leaves),
     (("GammaRegressor", "PoissonRegressor", "TweedieRegressor"), _undetermined),
+    (("Lasso", "ElasticNet"), _products),
     (("TruncatedSVD",), _truncated),
     (("PolynomialFeatures",), _polynomials),
     (("DBSCAN",), _density),
@@ -387,6 +408,9 @@ _IN_PLACE = (
     "RobustScaler",
     "StandardScaler",
 )
+
+#: Machines that solve to a tolerance along a path which the order of sums decides.
+_MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 
 #: Defaults of scikit-learn's parameters that are about to change or to go.
 _NOTHING = ("deprecated", "warn")

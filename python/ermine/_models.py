@@ -146,10 +146,12 @@ MODULES = (
 RE_EXPORTED = (
     "base",
     "calibration",
+    "callback",
     "covariance",
     "cross_decomposition",
     "datasets",
     "exceptions",
+    "frozen",
     "gaussian_process",
     "inspection",
     "manifold",

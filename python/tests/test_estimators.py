@@ -12,7 +12,10 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.callback.tests._utils import RecordingCallback
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -21,6 +24,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import ermine
 from conftest import CLASSES, data_for, make, method_of, of_task
+from ermine._complete import _gaps
 from test_inputs import answers, assert_same
 
 
@@ -286,3 +290,49 @@ def test_none_is_no_penalty_and_all_columns_and_not_the_default():
         free, weak = cls(penalty=None, **given).fit(X, y), cls(alpha=0.0, **given).fit(X, y)
         assert np.array_equal(free.coef_, weak.coef_) and free.fit_log_.engine == "ermine"
         assert not np.array_equal(free.coef_, cls(alpha=0.1, **given).fit(X, y).coef_)
+
+
+def test_gap_of_each_target():
+    X, y = load_diabetes(return_X_y=True)
+    Y = np.column_stack([y, y**2 / 100, X[:, 0] * 1000])
+    for cls in (ermine.Lasso, ermine.ElasticNet):
+        ours = cls(alpha=0.1).fit(X, Y)
+        assert ours.dual_gap_.shape == (3,)
+        # At coefficients away from the solution the formula is scikit-learn's.
+        loose = cls._peer(alpha=0.1, tol=0.5, max_iter=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loose.fit(X, Y)
+        np.testing.assert_allclose(_gaps(loose, X, Y, np.ones(len(y))), loose.dual_gap_, rtol=1e-6)
+        assert (np.abs(ours.dual_gap_) <= 1e-4 * Y.var(axis=0)).all()
+
+
+def test_a_matrix_of_products_is_taken_for_what_it_says():
+    X, y = load_diabetes(return_X_y=True)
+    X = X - X.mean(axis=0)
+    model = ermine.Lasso(alpha=0.1, precompute=X.T @ X).fit(X, y)
+    assert model.fit_log_.engine == "ermine"
+    np.testing.assert_array_equal(model.coef_, ermine.Lasso(alpha=0.1).fit(X, y).coef_)
+    other = X.T @ X
+    other[0, 0] += 1.0
+    assert ermine.Lasso(alpha=0.1, precompute=other).fit(X, y).fit_log_.engine == "scikit-learn"
+    with pytest.warns(UserWarning, match="Gram matrix was provided but X was centered"):
+        ermine.Lasso(alpha=0.1, precompute=X.T @ X).fit(X + 1.0, y)
+
+
+def test_callbacks_are_called():
+    """By scikit-learn's own loops, to which a fit with callbacks goes."""
+    X, y = load_iris(return_X_y=True)
+    recorded = RecordingCallback()
+    assert ermine.StandardScaler().set_callbacks(recorded).fit(X).fit_log_.engine == "scikit-learn"
+    assert recorded.count_hooks("on_fit_task_begin") == 1
+    assert ermine.StandardScaler().fit(X).fit_log_.engine == "ermine"
+
+
+@pytest.mark.parametrize("cls", [ermine.SVC, ermine.NuSVC, ermine.SVR, ermine.OneClassSVM])
+def test_sparse_and_dense_rows_give_one_machine(cls):
+    X, y = data_for(cls)
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    dense, sparse = make(cls, kernel="linear").fit(X, y), make(cls, kernel="linear").fit(sp.csr_matrix(X), y)
+    np.testing.assert_array_equal(sparse.support_, dense.support_)
+    np.testing.assert_array_equal(sparse.dual_coef_.toarray(), dense.dual_coef_)

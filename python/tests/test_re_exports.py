@@ -3,12 +3,14 @@
 import importlib
 
 import pytest
+import sklearn
 
 import ermine
 
 MODULES = """
-base calibration cluster compose covariance cross_decomposition datasets decomposition discriminant_analysis
-dummy ensemble exceptions feature_extraction feature_extraction.image feature_extraction.text feature_selection gaussian_process
+base calibration callback cluster compose covariance cross_decomposition datasets decomposition discriminant_analysis
+dummy ensemble exceptions feature_extraction feature_extraction.image feature_extraction.text feature_selection frozen
+gaussian_process
 gaussian_process.kernels impute inspection isotonic kernel_approximation kernel_ridge linear_model manifold metrics
 metrics.cluster metrics.pairwise mixture model_selection multiclass multioutput naive_bayes neighbors neural_network
 pipeline preprocessing random_projection semi_supervised svm tree utils
@@ -68,3 +70,8 @@ def test_modules_are_attributes():
     for name in MODULES:
         if "." not in name:
             assert getattr(ermine, name).__name__ == f"ermine.{name}"
+
+
+def test_the_package_has_what_scikit_learn_has():
+    beside = [name for name in sklearn.__all__ if name not in ("experimental", "externals")]
+    assert [name for name in beside if not hasattr(ermine, name)] == []

@@ -1,7 +1,7 @@
 """scikit-learn's own tests with Ermine's classes in the place of scikit-learn's, a process for each of its test
 modules.
 
-    python python/tests/peer/run.py [--fast] [--share PERCENT] [--out FILE] [--list] [MODULE ...]
+    python python/tests/peer/run.py [--fast] [--share PERCENT] [--jobs N] [--out FILE] [--list] [MODULE ...]
 
 Fails when a test fails that is not in `failures.txt`, which gives the reason of each, or, with `--share`, when a
 smaller share of the tests passes. A module without a result is always a failure. `--fast` runs a part that takes a few
@@ -69,7 +69,7 @@ def run(module, seconds):
         command = [sys.executable, "-m", "pytest", "-q", "-p", "in_place", "-p", "no:cacheprovider", "--timeout", "120"]
         command += ["--continue-on-collection-errors", "--tb=line", "-c", os.devnull, "--pyargs", f"sklearn.{module}"]
         path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        # Two modules at a time, each on its own core.
+        # Several modules at a time, each on its own core.
         environment = {
             "OMP_NUM_THREADS": "1",
             **os.environ,
@@ -92,12 +92,13 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--out")
     parser.add_argument("--share", type=float)
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("modules", nargs="*")
     given = parser.parse_args()
     modules = given.modules or (FAST if given.fast else MODULES)
     tests, dead = {}, []
     by_class, fits = collections.defaultdict(lambda: [0, 0]), collections.Counter()
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(given.jobs) as pool:
         for module, found, seconds in pool.map(lambda module: run(module, 1200), modules):
             if found is None:
                 dead.append(module)
