@@ -45,7 +45,7 @@ IMPLEMENTATION = {
 
 # Modules of scikit-learn of which Ermine has nothing yet, or that are not about models.
 RE_EXPORTED = (
-    "base", "calibration", "covariance", "cross_decomposition", "datasets", "exceptions", "gaussian_process", "inspection",
+    "base", "calibration", "covariance", "datasets", "exceptions", "gaussian_process", "inspection",
     "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
 )  # fmt: skip
 
@@ -181,7 +181,7 @@ class Model:
     def bases(self):
         base = WORDS[self.task]
         if self.task == "Density" and self.has("Decision"):
-            base = "OutlierDetector"
+            base = "LocalOutlierDetector" if self.has("Neighbours") else "OutlierDetector"
         bases = []
         if self.info["one_column"]:
             bases.append("OneColumn")
@@ -197,7 +197,7 @@ class Model:
             bases.append("Width")
         if "feature_importances_" in self.attributes:
             bases.append("Importances")
-        if hasattr(self.peer, "estimators_samples_") and self.has("Leaf"):
+        if hasattr(self.peer, "estimators_samples_") and (self.has("Leaf") or self.name == "IsolationForest"):
             bases.append("Draws")
         if self.has("Neighbours"):
             bases.append("Neighbours")
@@ -205,6 +205,8 @@ class Model:
             bases.append("Inertia")
         if self.has("Transform") and self.info["categories"] and self.task == "Transformation":
             bases.append("Encodes")
+        if self.name == "PLSRegression":
+            bases.append("TwoTables")
         if self.has("Transform"):
             bases += [] if self.peer else ["NamesNewColumns"]
             bases.append("Transforms")
