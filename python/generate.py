@@ -47,8 +47,8 @@ IMPLEMENTATION = {
 
 # Modules of scikit-learn of which Ermine has nothing yet, or that are not about models.
 RE_EXPORTED = (
-    "base", "calibration", "callback", "covariance", "cross_decomposition", "datasets", "exceptions", "frozen",
-    "gaussian_process", "inspection", "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
+    "base", "calibration", "callback", "covariance", "datasets", "exceptions", "frozen", "gaussian_process", "inspection",
+    "manifold", "multiclass", "multioutput", "random_projection", "semi_supervised", "utils",
 )  # fmt: skip
 
 # Modules inside those that people import from.
@@ -183,7 +183,7 @@ class Model:
     def bases(self):
         base = WORDS[self.task]
         if self.task == "Density" and self.has("Decision"):
-            base = "OutlierDetector"
+            base = "LocalOutlierDetector" if self.has("Neighbours") else "OutlierDetector"
         bases = []
         if self.info["one_column"]:
             bases.append("OneColumn")
@@ -199,7 +199,7 @@ class Model:
             bases.append("Width")
         if "feature_importances_" in self.attributes:
             bases.append("Importances")
-        if hasattr(self.peer, "estimators_samples_") and self.has("Leaf"):
+        if hasattr(self.peer, "estimators_samples_") and (self.has("Leaf") or self.name == "IsolationForest"):
             bases.append("Draws")
         if self.has("Neighbours"):
             bases.append("Neighbours")
@@ -207,6 +207,8 @@ class Model:
             bases.append("Inertia")
         if self.has("Transform") and self.info["categories"] and self.task == "Transformation":
             bases.append("Encodes")
+        if self.name == "PLSRegression":
+            bases.append("TwoTables")
         if self.has("Transform"):
             bases += [] if self.peer else ["NamesNewColumns"]
             bases.append("Transforms")

@@ -111,3 +111,10 @@ def knn_tree(env):
     Q = data.features(env.n(100_000), 3, seed=50)
     scipy = lambda: find("scipy.spatial.cKDTree")(X).query(Q, 10, workers=threads())
     return neighbours(X, Q, {"scipy": scipy}, sklearn="kd_tree", sklearnex="kd_tree")
+
+
+@task("local outlier factor 50,000 x 5", family="kernel", target=1.0)
+def local_outliers(env):
+    X, _ = data.curved_classes(env.n(50_000), 5)
+    contenders = same("neighbors.LocalOutlierFactor", X, peers=["sklearn"], n_neighbors=20)
+    return Bench(contenders, lambda m: float(m.negative_outlier_factor_.sum()), 1e-6, better="same")

@@ -200,3 +200,10 @@ def perceptron(env):
 @task("SGD (log loss) 500,000 x 50, 5 passes", family="linear", target=2.0)
 def sgd(env):
     return passes(env, "SGDClassifier", 0.005, loss="log_loss", alpha=1e-4)
+
+
+@task("PLS 20,000 x 300, 10 components", family="linear", target=1.0)
+def partial_least_squares(env):
+    X, y = data.regression(env.n(20_000), 300)
+    contenders = same("cross_decomposition.PLSRegression", X, y, peers=["sklearn"], n_components=10)
+    return Bench(contenders, lambda m: float(np.sum((y - m.predict(X)) ** 2)), 1e-6)

@@ -67,3 +67,11 @@ def auc(env):
     scores = np.round(rng.standard_normal(n) + y, 4)  # rounded: with ties
     contenders = same("metrics.roc_auc_score", y, scores, peers=["sklearn", "sklearnex"])
     return Bench(contenders, lambda a: a, 1e-12, better="same")
+
+
+@task("QuantileTransformer normal 1,000,000 x 10", family="prep", target=2.0)
+def quantiles(env):
+    X = np.exp(np.random.RandomState(0).normal(size=(env.n(1_000_000), 10)))
+    params = {"output_distribution": "normal", "random_state": 0}
+    contenders = same("preprocessing.QuantileTransformer", X, peers=["sklearn"], method="fit_transform", **params)
+    return Bench(contenders, lambda Z: float(np.abs(Z.mean(axis=0)).max() + np.abs(Z.std(axis=0) - 1).max()), 0.1)

@@ -4,6 +4,7 @@ import data
 import measures
 import numpy as np
 from harness import Bench, Contender, fitted, make, same, task, threads
+from sklearn.metrics import roc_auc_score
 
 BOTH = ["sklearn", "sklearnex"]
 
@@ -99,3 +100,16 @@ def forest_load(env):
         contenders[label] = Contender(pickle.loads, lambda fit=c.prepare: pickle.dumps(fit()))
     test = data.curved_classes(5_000, 20, seed=50)
     return Bench(contenders, measures.accuracy(*test), 0.01, better="higher")
+
+
+@task("isolation forest 100 x 200,000 x 20", family="trees", target=2.0)
+def isolation(env):
+    X, _ = data.classes(env.n(200_000), 20)
+    X[:1000] += np.random.RandomState(0).normal(0, 4, (len(X[:1000]), 20))
+    outside = np.arange(len(X)) < 1000
+
+    def area(m):
+        return roc_auc_score(outside, -m.score_samples(X))
+
+    contenders = same("ensemble.IsolationForest", X, peers=["sklearn"], contamination=0.01, random_state=0)
+    return Bench(contenders, area, 0.01, better="higher")

@@ -51,6 +51,20 @@ def _forest(self, X, y, weights, rows):
         self.oob_prediction_ = self.oob_prediction_.reshape(-1)
 
 
+def _isolation(self, X, y, weights, rows):
+    self.estimator_ = self._get_estimator()
+    self._max_samples, self._n_samples, self._sample_weight = self.max_samples_, self._fit_rows, weights
+    share, width = self.max_features, self.n_features_in_
+    self._max_features = share if isinstance(share, numbers.Integral) else max(int(share * width), 1)
+    asked = self.max_samples
+    if X is not None and isinstance(asked, numbers.Integral) and asked > X.shape[0]:
+        warnings.warn(
+            f"max_samples ({asked}) is greater than the total number of samples ({X.shape[0]}). max_samples will be set "
+            "to n_samples for estimation.",
+            stacklevel=6,
+        )
+
+
 def _warn_of_rows_never_left_out(self):
     seen = self.__dict__.get("oob_decision_function_", self.__dict__.get("oob_prediction_"))
     if isinstance(seen, np.ndarray) and not np.isfinite(seen).all():
@@ -107,6 +121,51 @@ def _neighbours(self, X, y, weights, rows):
             self._y = np.searchsorted(self.classes_, y)
         else:
             self._y = y
+
+
+def _local_outliers(self, X, y, weights, rows):
+    _neighbours(self, X, y, weights, rows)
+    if X is None:
+        return
+    n, asked = X.shape[0], self.n_neighbors
+    if asked > n:
+        warnings.warn(
+            f"n_neighbors ({asked}) is greater than the total number of samples ({n}). n_neighbors will be set to "
+            "(n_samples - 1) for estimation.",
+            stacklevel=6,
+        )
+    if self.negative_outlier_factor_.min() < -1e7 and not self.novelty:
+        warnings.warn(
+            "Duplicate values are leading to incorrect results. Increase the number of neighbors for more accurate results.",
+            stacklevel=6,
+        )
+
+
+def _quantile_transform(self, X, y, weights, rows):
+    if X is None:
+        return
+    if self.n_quantiles > X.shape[0]:
+        warnings.warn(
+            f"n_quantiles ({self.n_quantiles}) is greater than the total number of samples ({X.shape[0]}). n_quantiles is "
+            "set to n_samples.",
+            stacklevel=6,
+        )
+    if self.ignore_implicit_zeros and not sp.issparse(X):
+        warnings.warn(
+            "'ignore_implicit_zeros' takes effect only with sparse matrix. This parameter has no effect.", stacklevel=6
+        )
+
+
+def _partial_least_squares(self, X, y, weights, rows):
+    from scipy.linalg import pinv
+
+    self._predict_1d = not self._y_is_matrix
+    self._n_features_out = self.x_rotations_.shape[1]
+    self.n_iter_ = [int(steps) for steps in self._steps]
+    self.y_rotations_ = self.y_weights_ @ pinv(self.y_loadings_.T @ self.y_weights_, check_finite=False)
+    for note in self.fit_log_.notes:
+        if note.startswith("y residual is constant"):
+            warnings.warn(note.partition(":")[0], stacklevel=6)
 
 
 def _k_means(self, X, y, weights, rows):
@@ -698,6 +757,7 @@ FAMILIES = {
     "HistGradientBoostingRegressor": _boosting,
     "HuberRegressor": _huber,
     "IncrementalPCA": _incremental_pca,
+    "IsolationForest": _isolation,
     "IsotonicRegression": _isotonic,
     "KBinsDiscretizer": _bins,
     "KMeans": _k_means,
@@ -713,6 +773,7 @@ FAMILIES = {
     "LinearSVC": _linear_svc,
     "LinearSVR": _linear_svr,
     "LogisticRegression": _logistic,
+    "LocalOutlierFactor": _local_outliers,
     "MLPClassifier": _networks,
     "MLPRegressor": _networks,
     "MaxAbsScaler": _scaler,
@@ -726,10 +787,12 @@ FAMILIES = {
     "OneHotEncoder": _one_hot,
     "OrdinalEncoder": _ordinal,
     "PCA": _pca,
+    "PLSRegression": _partial_least_squares,
     "PoissonRegressor": _glm,
     "PolynomialFeatures": _polynomial,
     "QuadraticDiscriminantAnalysis": _quadratic,
     "QuantileRegressor": _quantile,
+    "QuantileTransformer": _quantile_transform,
     "RBFSampler": _width,
     "RFE": _support_mask,
     "RadiusNeighborsClassifier": _neighbours,

@@ -210,7 +210,7 @@ def _distances(self, _):
 _FORESTS = ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
 _NEIGHBOURS = (
     "KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors", "RadiusNeighborsClassifier",
-    "RadiusNeighborsRegressor",
+    "RadiusNeighborsRegressor", "LocalOutlierFactor",
 )  # fmt: skip
 
 PARAMETER_RULES = (
@@ -338,6 +338,11 @@ def _weighted_quantile(self, X, y, weights):
         raise Elsewhere("a quantile with weights, which scikit-learn does not interpolate")
 
 
+def _negative(self, X, *_):
+    if sp.issparse(X) and not self.ignore_implicit_zeros and np.any(X.data < 0):
+        raise Elsewhere("sparse rows with numbers below 0")
+
+
 def _weighted_folds(self, X, y, weights):
     if weights is not None and self.cv is not None:
         raise Elsewhere("weights with cv, which scikit-learn does not score by")
@@ -375,6 +380,7 @@ ROW_RULES = (
     (("RidgeCV", "RidgeClassifierCV"), _weighted_folds),
     (("PCA",), _too_many_components),
     (("DummyRegressor",), _weighted_quantile),
+    (("QuantileTransformer",), _negative),
 )
 
 # Parameters as the engine takes them
@@ -391,8 +397,8 @@ def _items(forms):
 
 #: Transformers that make sparse rows of sparse rows, where the engine makes dense ones.
 _SPARSE_OUT = (
-    "Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "RobustScaler", "SelectKBest", "SimpleImputer",
-    "StandardScaler", "VarianceThreshold",
+    "Binarizer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "QuantileTransformer", "RobustScaler", "SelectKBest",
+    "SimpleImputer", "StandardScaler", "VarianceThreshold",
 )  # fmt: skip
 
 #: Transformers whose rows stay of the kind they are: integers, booleans, a table's columns.
@@ -405,6 +411,7 @@ _IN_PLACE = (
     "MinMaxScaler",
     "Normalizer",
     "PowerTransformer",
+    "QuantileTransformer",
     "RobustScaler",
     "StandardScaler",
 )

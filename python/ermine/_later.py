@@ -78,6 +78,8 @@ def _estimators(estimator):
     name = estimator._name
     if "RandomForest" in name or "ExtraTrees" in name:
         return _forest_trees(estimator)
+    if name == "IsolationForest":
+        return _isolation_trees(estimator)
     found = estimator._model.members()
     if found is None:
         return None
@@ -141,7 +143,25 @@ def _forest_trees(estimator):
     return made
 
 
+def _isolation_trees(estimator):
+    """Trees that scikit-learn's class grows for a random target; their values are depths here."""
+    base = estimator.estimator_
+    seeds = np.random.RandomState(estimator._fit_seed % 2**32).randint(np.iinfo(np.int32).max, size=estimator.n_estimators)
+    made = []
+    for nodes, columns, seed in zip(estimator._model.trees(), estimator.estimators_features_, seeds):
+        inner = nodes["feature"] >= 0
+        feature = np.where(inner, np.searchsorted(columns, nodes["feature"]), nodes["feature"])
+        depth = int(np.ceil(np.log2(max(estimator.max_samples_, 2))))
+        tree = type(base)(max_features=1, splitter="random", max_depth=depth, random_state=int(seed))
+        tree.n_features_in_, tree.n_outputs_, tree.max_features_ = len(columns), 1, 1
+        tree.tree_ = sklearn_tree({**nodes, "feature": feature}, len(columns), None, 1, tree.criterion)
+        made.append(tree)
+    return made
+
+
 def _estimators_features(estimator):
+    if estimator._name == "IsolationForest":
+        return [np.arange(estimator.n_features_in_)] * estimator.n_estimators
     members = estimator._model.members() if "Bagging" in estimator._name else None
     if members is None:
         return None

@@ -3,6 +3,7 @@
 import numpy as np
 import sklearn.base
 import sklearn.cluster
+import sklearn.cross_decomposition
 import sklearn.decomposition
 import sklearn.discriminant_analysis
 import sklearn.dummy
@@ -56,6 +57,7 @@ __all__ = [
     "PCA",
     "TruncatedSVD",
     "IncrementalPCA",
+    "PLSRegression",
     "KMeans",
     "MiniBatchKMeans",
     "GaussianMixture",
@@ -79,6 +81,7 @@ __all__ = [
     "NearestNeighbors",
     "RadiusNeighborsClassifier",
     "RadiusNeighborsRegressor",
+    "LocalOutlierFactor",
     "MLPClassifier",
     "MLPRegressor",
     "StandardScaler",
@@ -104,8 +107,10 @@ __all__ = [
     "VotingRegressor",
     "StackingClassifier",
     "StackingRegressor",
+    "IsolationForest",
     "TargetEncoder",
     "PowerTransformer",
+    "QuantileTransformer",
     "LogTransformer",
     "PolynomialFeatures",
     "SplineTransformer",
@@ -123,6 +128,7 @@ __all__ = [
 
 MODULES = (
     "cluster",
+    "cross_decomposition",
     "decomposition",
     "discriminant_analysis",
     "dummy",
@@ -148,7 +154,6 @@ RE_EXPORTED = (
     "calibration",
     "callback",
     "covariance",
-    "cross_decomposition",
     "datasets",
     "exceptions",
     "frozen",
@@ -3188,6 +3193,89 @@ class IncrementalPCA(_outputs.Transforms, _tasks.Transformer, sklearn.decomposit
         return self._resume(X, y, check_input=check_input)
 
 
+class PLSRegression(_outputs.TwoTables, _outputs.Transforms, _tasks.Regressor, sklearn.cross_decomposition.PLSRegression):
+    """Regression on the few directions of the columns that go most with the targets.
+
+    For columns that say the same.
+
+    Objective: ``w_k = argmax ||Y' X w|| with ||w|| = 1, t_k = X w_k, and X and Y lose what t_k explains``
+
+    Parameters
+    ----------
+    n_components : an integer >= 1, default=2
+        Number of components.
+    scale : bool, default=True
+        Whether to divide columns and targets by their standard deviations.
+    max_iter : an integer >= 1, default=500
+        Maximum number of steps of the power method for each component, with several targets.
+    tol : a number >= 0, default=1e-06
+        The power method stops when the squared change of the direction is below this.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+    copy : any
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
+
+    Attributes
+    ----------
+    coef_
+    intercept_
+    x_weights_
+    y_weights_
+    x_loadings_
+    y_loadings_
+    x_rotations_
+    _x_mean
+    _x_std
+    _y_mean
+    _y_std
+    _steps
+    x_scores_
+    y_scores_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from ermine.cross_decomposition import PLSRegression
+    >>>
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = PLSRegression(n_components=2).fit(X, y)
+    >>> model.predict(X[:3])
+    >>> model.score(X, y)
+    """
+
+    _name = "PLSRegression"
+    _outputs = ('Value', 'Transform', 'Inverse')
+    _peer = sklearn.cross_decomposition.PLSRegression
+    _ignored = ('copy',)
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        scale=True,
+        max_iter=500,
+        tol=1e-06,
+        copy=True,
+        n_jobs=None,
+    ):
+        super().__init__(
+            n_components=n_components,
+            scale=scale,
+            max_iter=max_iter,
+            tol=tol,
+            copy=copy,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows and their target."""
+        return self._fit_either(X, y, sample_weight=sample_weight)
+
+
 class KMeans(_outputs.Inertia, _outputs.Transforms, _tasks.Clusterer, sklearn.cluster.KMeans):
     """Groups rows around k centres.
 
@@ -5420,6 +5508,91 @@ class RadiusNeighborsRegressor(_tasks.Regressor, sklearn.neighbors.RadiusNeighbo
 
     def fit(self, X, y):
         """Fit to rows and their target."""
+        return self._fit_either(X, y)
+
+
+class LocalOutlierFactor(_outputs.Neighbours, _tasks.LocalOutlierDetector, sklearn.neighbors.LocalOutlierFactor):
+    """Outlier detection by density: rows that lie in thinner surroundings than their neighbours do.
+
+    Objective: ``s(x) = -mean of density(z) / density(x) over the k nearest z, density the inverse of the mean
+    reach``
+
+    Parameters
+    ----------
+    n_neighbors : an integer >= 1, default=20
+        Number of neighbours.
+    algorithm : auto | ball_tree | kd_tree | brute, default='auto'
+        Accepted for scikit-learn compatibility; ignored, because the fastest exact search is chosen automatically.
+    leaf_size : an integer >= 1, default=30
+        Accepted for scikit-learn compatibility; ignored.
+    metric : minkowski | euclidean | manhattan | chebyshev | cosine or text, default='minkowski'
+        Metric: minkowski, euclidean, manhattan, chebyshev, cosine, or the distance of a kernel such as
+        rbf(gamma=0.1).
+    p : a number > 0, default=2
+        Power of the Minkowski metric: 1 is Manhattan, 2 is Euclidean, infinity is Chebyshev distance.
+    contamination : auto or a number in (0, 0.5], default='auto'
+        Fraction of the rows that are outliers; auto for those whose score is below -1.5.
+    novelty : bool, default=False
+        Whether new rows are to be scored, and not only those of the fit.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+    metric_params : any
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
+
+    Attributes
+    ----------
+    offset_
+    n_neighbors_
+    n_samples_fit_
+    negative_outlier_factor_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.neighbors import LocalOutlierFactor
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LocalOutlierFactor().fit(X)
+    >>> model.score_samples(X[:3])
+    """
+
+    _name = "LocalOutlierFactor"
+    _outputs = ('Neighbours', 'Cluster', 'Decision', 'Density')
+    _peer = sklearn.neighbors.LocalOutlierFactor
+    _outputs_with = {'Cluster': ('novelty', [True]), 'Decision': ('novelty', [True]), 'Density': ('novelty', [True])}
+    _singles = ('_distances_fit_X_', 'negative_outlier_factor_')
+
+    def __init__(
+        self,
+        n_neighbors=20,
+        *,
+        algorithm='auto',
+        leaf_size=30,
+        metric='minkowski',
+        p=2,
+        metric_params=None,
+        contamination='auto',
+        novelty=False,
+        n_jobs=None,
+    ):
+        super().__init__(
+            n_neighbors=n_neighbors,
+            algorithm=algorithm,
+            leaf_size=leaf_size,
+            metric=metric,
+            p=p,
+            metric_params=metric_params,
+            contamination=contamination,
+            novelty=novelty,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
         return self._fit_either(X, y)
 
 
@@ -8002,6 +8175,88 @@ class StackingRegressor(_outputs.Width, _tasks.Regressor, sklearn.ensemble.Stack
         return self._fit_either(X, y, **params)
 
 
+class IsolationForest(_outputs.Draws, _tasks.OutlierDetector, sklearn.ensemble.IsolationForest):
+    """Outlier detection by random cuts: rows that few of them set apart from the others.
+
+    For many rows and columns.
+
+    Objective: ``s(x) = -2^(-1/T sum_t depth_t(x) / c(psi)), c(psi) the mean depth of a search tree of psi rows``
+
+    Parameters
+    ----------
+    n_estimators : an integer >= 1, default=100
+        Number of trees.
+    max_samples : auto or an integer >= 1 or a number in (0, 1], default='auto'
+        Rows that each tree draws: auto for 256 or all if there are fewer, a count or a fraction.
+    contamination : auto or a number in (0, 0.5], default='auto'
+        Fraction of the rows that are outliers; auto for those whose score is below -0.5.
+    max_features : an integer >= 1 or a number in (0, 1], default=1.0
+        Columns that each tree looks at: a count or a fraction.
+    bootstrap : bool, default=False
+        Whether rows are drawn with replacement.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+    random_state : int | numpy.random.RandomState | None, default=None
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    verbose : any
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
+    warm_start : any
+        As in scikit-learn, whose implementation is used if they are not at their defaults.
+
+    Attributes
+    ----------
+    offset_
+    max_samples_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.ensemble import IsolationForest
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = IsolationForest().fit(X)
+    >>> model.decision_function(X[:3])
+    """
+
+    _name = "IsolationForest"
+    _outputs = ('Cluster', 'Decision', 'Density')
+    _peer = sklearn.ensemble.IsolationForest
+    _ignored = ('verbose',)
+
+    def __init__(
+        self,
+        *,
+        n_estimators=100,
+        max_samples='auto',
+        contamination='auto',
+        max_features=1.0,
+        bootstrap=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+    ):
+        super().__init__(
+            n_estimators=n_estimators,
+            max_samples=max_samples,
+            contamination=contamination,
+            max_features=max_features,
+            bootstrap=bootstrap,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            warm_start=warm_start,
+        )
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows."""
+        return self._fit_either(X, y, sample_weight=sample_weight)
+
+
 class TargetEncoder(_outputs.Encodes, _outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.TargetEncoder):
     """Encodes categories by the mean target of their rows, cross-fitted so that no row sees its own target.
 
@@ -8144,6 +8399,80 @@ class PowerTransformer(_outputs.Transforms, _tasks.Transformer, sklearn.preproce
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows."""
         return self._fit_either(X, y, sample_weight=sample_weight)
+
+
+class QuantileTransformer(_outputs.Transforms, _tasks.Transformer, sklearn.preprocessing.QuantileTransformer):
+    """Makes columns uniform or normal by their ranks, whatever they look like; robust to outliers.
+
+    Objective: ``z = F(x), F(x) the share of values below x``
+
+    Parameters
+    ----------
+    n_quantiles : an integer >= 1, default=1000
+        Number of quantiles; with fewer rows as many as there are rows.
+    output_distribution : uniform | normal, default='uniform'
+        How the new columns are distributed: evenly between 0 and 1, or as a standard normal.
+    ignore_implicit_zeros : bool, default=False
+        Whether zeros that sparse rows do not store are left out of the quantiles.
+    subsample : None or an integer >= 1, default=10000
+        Most rows that quantiles are taken from, drawn by seed; none for all.
+    random_state : int | numpy.random.RandomState | None, default=None
+        Random seed. An integer makes the result reproducible, on any number of threads.
+    n_jobs : int | None, default=None
+        Number of threads; None and -1 use all cores.
+    copy : any
+        Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
+
+    Attributes
+    ----------
+    n_quantiles_
+    quantiles_
+    references_
+    n_features_in_
+    feature_names_in_
+    n_iter_
+    fit_log_
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ermine.preprocessing import QuantileTransformer
+    >>>
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QuantileTransformer(n_quantiles=1000).fit(X, y)
+    >>> model.transform(X[:3])
+    """
+
+    _name = "QuantileTransformer"
+    _outputs = ('Transform', 'Inverse')
+    _peer = sklearn.preprocessing.QuantileTransformer
+    _ignored = ('copy',)
+    _single_answers = ('inverse_transform', 'transform')
+
+    def __init__(
+        self,
+        *,
+        n_quantiles=1000,
+        output_distribution='uniform',
+        ignore_implicit_zeros=False,
+        subsample=10000,
+        random_state=None,
+        copy=True,
+        n_jobs=None,
+    ):
+        super().__init__(
+            n_quantiles=n_quantiles,
+            output_distribution=output_distribution,
+            ignore_implicit_zeros=ignore_implicit_zeros,
+            subsample=subsample,
+            random_state=random_state,
+            copy=copy,
+            n_jobs=n_jobs,
+        )
+
+    def fit(self, X, y=None):
+        """Fit to rows."""
+        return self._fit_either(X, y)
 
 
 class LogTransformer(_outputs.NamesNewColumns, _outputs.Transforms, _tasks.Transformer, sklearn.base.BaseEstimator):

@@ -13,7 +13,6 @@ __all__: list[str]
 MODULES: tuple[str, ...]
 RE_EXPORTED: tuple[str, ...]
 
-
 class LinearRegression(Estimator):
     coef_: Any
     intercept_: Any
@@ -1223,6 +1222,49 @@ class IncrementalPCA(Estimator):
     def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: Any = None) -> float: ...
 
+class PLSRegression(Estimator):
+    coef_: Any
+    intercept_: Any
+    x_weights_: Any
+    y_weights_: Any
+    x_loadings_: Any
+    y_loadings_: Any
+    x_rotations_: Any
+    _x_mean: Any
+    _x_std: Any
+    _y_mean: Any
+    _y_std: Any
+    _steps: Any
+    x_scores_: Any
+    y_scores_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_components: int
+    scale: bool
+    max_iter: int
+    tol: float
+    copy: Any
+    n_jobs: int | None
+    def __init__(
+        self,
+        n_components: int = ...,
+        *,
+        scale: bool = ...,
+        max_iter: int = ...,
+        tol: float = ...,
+        copy: Any = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
 class KMeans(Estimator):
     cluster_centers_: Any
     inertia_: Any
@@ -2125,6 +2167,44 @@ class RadiusNeighborsRegressor(Estimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+class LocalOutlierFactor(Estimator):
+    offset_: Any
+    n_neighbors_: Any
+    n_samples_fit_: Any
+    negative_outlier_factor_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_neighbors: int
+    algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"]
+    leaf_size: int
+    metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str
+    p: float
+    metric_params: Any
+    contamination: Literal["auto"] | float
+    novelty: bool
+    n_jobs: int | None
+    def __init__(
+        self,
+        n_neighbors: int = ...,
+        *,
+        algorithm: Literal["auto", "ball_tree", "kd_tree", "brute"] = ...,
+        leaf_size: int = ...,
+        metric: Literal["minkowski", "euclidean", "manhattan", "chebyshev", "cosine"] | str = ...,
+        p: float = ...,
+        metric_params: Any = ...,
+        contamination: Literal["auto"] | float = ...,
+        novelty: bool = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score_samples(self, X: ArrayLike) -> np.ndarray: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
+    def kneighbors(self, X: ArrayLike, n_neighbors: int | None = None, return_distance: bool = True) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
 
 class MLPClassifier(Estimator):
     coefs_: Any
@@ -3165,6 +3245,41 @@ class StackingRegressor(Estimator):
     def predict(self, X: ArrayLike) -> np.ndarray: ...
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
 
+class IsolationForest(Estimator):
+    offset_: Any
+    max_samples_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_estimators: int
+    max_samples: Literal["auto"] | int | float
+    contamination: Literal["auto"] | float
+    max_features: int | float
+    bootstrap: bool
+    n_jobs: int | None
+    random_state: int | numpy.random.RandomState | None
+    verbose: Any
+    warm_start: Any
+    def __init__(
+        self,
+        *,
+        n_estimators: int = ...,
+        max_samples: Literal["auto"] | int | float = ...,
+        contamination: Literal["auto"] | float = ...,
+        max_features: int | float = ...,
+        bootstrap: bool = ...,
+        n_jobs: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        verbose: Any = ...,
+        warm_start: Any = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
+    def predict(self, X: ArrayLike) -> np.ndarray: ...
+    def decision_function(self, X: ArrayLike) -> np.ndarray: ...
+    def score_samples(self, X: ArrayLike) -> np.ndarray: ...
+    def fit_predict(self, X: ArrayLike, y: Any = None) -> np.ndarray: ...
+    def score(self, X: ArrayLike, y: Any = None) -> float: ...
+
 class TargetEncoder(Estimator):
     categories_: Any
     n_categories_: Any
@@ -3215,6 +3330,38 @@ class PowerTransformer(Estimator):
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: Any = None) -> Self: ...
+    def transform(self, X: ArrayLike) -> Any: ...
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
+    def set_output(self, *, transform: str | None = None) -> Self: ...
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Any: ...
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray: ...
+
+class QuantileTransformer(Estimator):
+    n_quantiles_: Any
+    quantiles_: Any
+    references_: Any
+    n_features_in_: Any
+    feature_names_in_: Any
+    n_iter_: Any
+    n_quantiles: int
+    output_distribution: Literal["uniform", "normal"]
+    ignore_implicit_zeros: bool
+    subsample: int | None
+    random_state: int | numpy.random.RandomState | None
+    copy: Any
+    n_jobs: int | None
+    def __init__(
+        self,
+        *,
+        n_quantiles: int = ...,
+        output_distribution: Literal["uniform", "normal"] = ...,
+        ignore_implicit_zeros: bool = ...,
+        subsample: int | None = ...,
+        random_state: int | numpy.random.RandomState | None = ...,
+        copy: Any = ...,
+        n_jobs: int | None = ...,
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: Any = None) -> Self: ...
     def transform(self, X: ArrayLike) -> Any: ...
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray: ...
     def set_output(self, *, transform: str | None = None) -> Self: ...

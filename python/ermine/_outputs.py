@@ -339,6 +339,61 @@ class Encodes:
         return super(Estimator, self).inverse_transform(X)
 
 
+class TwoTables:
+    """For regressions whose targets are transformed too, which scikit-learn's class does from the attributes."""
+
+    def transform(self, X, y=None, copy=True):
+        """Compute the scores of the rows, and those of their targets if they are given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples, n_targets), default=None
+            Their targets.
+        copy : bool, default=True
+            Whether the rows must not be written over.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_components), or a pair of them
+        """
+        return super().transform(X) if y is None and copy else super().transform(X, y=y, copy=copy)
+
+    def inverse_transform(self, X, y=None):
+        """Rows from their scores, and targets from theirs if they are given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            The scores.
+        y : array-like of shape (n_samples, n_components), default=None
+            The scores of the targets.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features), or a pair with the targets
+        """
+        return super().inverse_transform(X) if y is None else super().inverse_transform(X, y=y)
+
+    def predict(self, X, copy=True):
+        """Predict the targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        copy : bool, default=True
+            Whether the rows must not be written over.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        del copy  # they never are
+        return super().predict(X)
+
+
 class Leaves:
     @engine_method("Leaf")
     def apply(self, X, check_input=True):

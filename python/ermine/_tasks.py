@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -297,6 +298,18 @@ class OutlierDetector(Estimator):
             return super().fit_predict(X, y, **fit_params)
         self.fit(X, **fit_params)
         return self.labels_ if hasattr(self, "labels_") else self.predict(X)
+
+
+class LocalOutlierDetector(OutlierDetector):
+    """Scores of new rows or of the fitted ones, as `novelty` says."""
+
+    def _scores_itself(self):
+        return self._check_novelty_fit_predict()
+
+    @available_if(_scores_itself)
+    def fit_predict(self, X, y=None):
+        """Fit, and say of each row whether it belongs (1) or not (-1)."""
+        return self.fit(X)._predict()
 
 
 class Transformer(Estimator):

@@ -7,7 +7,6 @@ from sklearn.ensemble import (
     BaseEnsemble,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    IsolationForest,
     RandomTreesEmbedding,
 )
 
@@ -20,6 +19,7 @@ from ._models import (
     ExtraTreesRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
     StackingClassifier,

@@ -10,7 +10,6 @@ from sklearn.neighbors import (
     KDTree,
     KernelDensity,
     KNeighborsTransformer,
-    LocalOutlierFactor,
     NearestCentroid,
     NeighborhoodComponentsAnalysis,
     RadiusNeighborsTransformer,
@@ -22,6 +21,7 @@ from sklearn.neighbors import (
 from ._models import (
     KNeighborsClassifier,
     KNeighborsRegressor,
+    LocalOutlierFactor,
     NearestNeighbors,
     RadiusNeighborsClassifier,
     RadiusNeighborsRegressor,

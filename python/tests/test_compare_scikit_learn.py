@@ -38,7 +38,7 @@ BEYOND = {"n_jobs"}
 RANDOM = {
     "AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor", "BayesianGaussianMixture", "DecisionTreeClassifier",
     "DecisionTreeRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor", "GaussianMixture", "HistGradientBoostingClassifier",
-    "HistGradientBoostingRegressor", "KBinsDiscretizer", "KMeans", "MLPClassifier", "MLPRegressor", "MiniBatchKMeans", "Nystroem", "Perceptron",
+    "HistGradientBoostingRegressor", "IsolationForest", "KBinsDiscretizer", "KMeans", "MLPClassifier", "MLPRegressor", "MiniBatchKMeans", "Nystroem", "Perceptron",
     "RBFSampler", "RandomForestClassifier", "RandomForestRegressor", "SGDClassifier", "SGDRegressor", "TargetEncoder",
 }  # fmt: skip
 
@@ -75,6 +75,7 @@ REASONS = {
 
 # (class, attribute): why it is not scikit-learn's for some kind of rows.
 REASONS_OF_ROWS = {
+    ("LocalOutlierFactor", "*"): "of rows that are equally near other ones are neighbours",
     ("KernelRidge", "X_fit_"): "rows are kept in double precision",
     ("KernelPCA", "X_fit_"): "rows are kept in double precision",
     ("Nystroem", "components_"): "rows are kept in double precision",
@@ -240,6 +241,7 @@ def test_rows_of_every_kind(cls):
     problems = []
     quick = {"max_iter": 10} if "HistGradientBoosting" in cls.__name__ else {}
     quick |= {"Cs": 3, "cv": 3} if cls.__name__ == "LogisticRegressionCV" else {}
+    quick |= {"n_neighbors": 5} if cls.__name__ == "LocalOutlierFactor" else {}
     base = make(cls, **quick).get_params(deep=False)
     params = {name: value for name, value in base.items() if name in cls._peer_params}
     for what, X, y in kinds_of_rows(cls, *data_for(cls)):

@@ -41,9 +41,9 @@ NAMES = {
     "calibration": "CalibratedClassifierCV",
     "cluster": "HDBSCAN OPTICS MeanShift SpectralClustering Birch BisectingKMeans",
     "covariance": "EllipticEnvelope LedoitWolf OAS ShrunkCovariance GraphicalLasso MinCovDet EmpiricalCovariance",
-    "cross_decomposition": "PLSRegression CCA",
+    "cross_decomposition": "PLSCanonical PLSSVD CCA",
     "decomposition": "NMF FastICA FactorAnalysis LatentDirichletAllocation SparsePCA DictionaryLearning",
-    "ensemble": "GradientBoostingClassifier GradientBoostingRegressor IsolationForest RandomTreesEmbedding",
+    "ensemble": "GradientBoostingClassifier GradientBoostingRegressor RandomTreesEmbedding",
     "feature_extraction.text": "HashingVectorizer",
     "feature_selection": "RFECV SequentialFeatureSelector SelectPercentile GenericUnivariateSelect",
     "gaussian_process": "GaussianProcessRegressor GaussianProcessClassifier",
@@ -53,8 +53,8 @@ NAMES = {
     "lars_path RANSACRegressor TheilSenRegressor OrthogonalMatchingPursuit",
     "manifold": "TSNE Isomap MDS LocallyLinearEmbedding SpectralEmbedding",
     "model_selection": "learning_curve validation_curve TunedThresholdClassifierCV",
-    "neighbors": "LocalOutlierFactor NearestCentroid KernelDensity",
-    "preprocessing": "QuantileTransformer FunctionTransformer LabelEncoder LabelBinarizer",
+    "neighbors": "NearestCentroid KernelDensity",
+    "preprocessing": "FunctionTransformer LabelEncoder LabelBinarizer",
     "semi_supervised": "LabelPropagation LabelSpreading SelfTrainingClassifier",
 }
 

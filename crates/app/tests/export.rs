@@ -9,10 +9,17 @@ use ermine_app::{
 };
 use std::{fs, path::Path};
 
-/// Models without a form outside Ermine: labels of their own rows only, an iteration, or a function that no standard
+/// Models without a form outside Ermine: scores of their own rows only, an iteration, or a function that no standard
 /// has.
-const NONE: &[&str] =
-    &["AgglomerativeClustering", "DBSCAN", "NearestNeighbors", "RadiusNeighborsClassifier", "RadiusNeighborsRegressor"];
+const NONE: &[&str] = &[
+    "AgglomerativeClustering",
+    "DBSCAN",
+    "LocalOutlierFactor",
+    "NearestNeighbors",
+    "QuantileTransformer",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
+];
 
 fn table(rows: usize, new: bool, whole: bool) -> String {
     let noise = |i: usize| ((i * 7919 + 13) % 101) as f64 / 17.0;

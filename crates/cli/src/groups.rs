@@ -130,6 +130,8 @@ pub fn components(out: &mut impl Write, report: &Report) -> io::Result<()> {
 pub fn outliers(out: &mut impl Write, found: &Outliers) -> io::Result<()> {
     let by = match found.method {
         OutlierMethod::Neighbours => "distance to the tenth nearest row, columns of deviation 1",
+        OutlierMethod::Local => "how much thinner rows lie around the row than around its neighbours",
+        OutlierMethod::Isolation => "how few random cuts set the row apart, between 0 and 1",
         OutlierMethod::Mahalanobis => "distance from the mean in deviations along the principal axes",
     };
     writeln!(out, "{HEADING}data{HEADING:#}    {} rows, {} columns", thousands(found.rows), found.columns)?;

@@ -195,10 +195,15 @@ fn a_planted_row_is_found() {
         text += &format!("{a},{b},{}\n", i % 7);
     }
     fs::write(at.join("rows.csv"), text).expect("written");
-    for method in ["neighbours", "mahalanobis"] {
+    for method in ["neighbours", "mahalanobis", "local"] {
         let found = json(at, &["outliers", "rows.csv", "--method", method, "--json"]);
         assert_eq!(found["top"][0]["row"], 101, "{method}");
     }
+    // A row that is far out in one column needs few cuts.
+    fs::write(at.join("far.csv"), text.replace("\n0,0,", "\n-40,0,")).expect("written");
+    let found = json(at, &["outliers", "far.csv", "--method", "isolation", "--json"]);
+    assert!(found["top"][0]["score"].as_f64().expect("a score") > 0.6, "{}", found["top"][0]);
+    assert_eq!(found["top"][0]["odd"][0]["value"], "-40");
     done(at, &["outliers", "rows.csv", "-o", "scores.csv"]);
     assert_eq!(fs::read_to_string(at.join("scores.csv")).expect("a file").lines().count(), 201);
 }

@@ -1,5 +1,5 @@
 //! What holds for every model in the list. A model is tested by being registered; what it cannot keep is declared
-//! beside it, with the reason, in `Info::exceptions`.
+//! beside it, with the reason, in `Info::exceptions`. ERMINE_CONFORMANCE_MODEL=name,name asks those alone.
 
 use ermine::{
     AnyEstimator, AnyModel, Ctx, Data, Domain, Entry, Error, Fit, MODELS, Matrix, Output, Passes, Result, Source, Task,
@@ -17,6 +17,14 @@ use ermine::{
 use std::ops::Range;
 
 const COLS: usize = 6;
+
+/// All models, or those that are asked for.
+fn models() -> impl Iterator<Item = &'static Entry> {
+    let asked = std::env::var("ERMINE_CONFORMANCE_MODEL").ok();
+    let asked =
+        move |entry: &&Entry| asked.as_ref().is_none_or(|names| names.split(',').any(|name| name == entry.name));
+    MODELS.iter().filter(asked)
+}
 
 /// A problem that the model can solve: clusters, with a target that depends on the columns.
 #[derive(Clone)]
@@ -217,7 +225,7 @@ fn assert_close(entry: &Entry, a: &[(Output, Matrix)], b: &[(Output, Matrix)], t
 
 #[test]
 fn same_bits_for_any_number_of_threads() {
-    for entry in MODELS {
+    for entry in models() {
         for problem in problems(entry) {
             let reference = fit(entry, &problem.dense(), &ctx().with_threads(1)).unwrap();
             for threads in [2, 3, 7] {
@@ -325,7 +333,7 @@ impl Case<'_> {
 
 #[test]
 fn same_bits_from_memory_disk_and_shards() {
-    for entry in MODELS {
+    for entry in models() {
         for problem in problems(entry) {
             let problem = if entry.info.weights { problem.weighted() } else { problem };
             Case { entry, what: "weighted".into(), values: quick(entry), problem, sparse: false, may_refuse: false }
@@ -336,7 +344,7 @@ fn same_bits_from_memory_disk_and_shards() {
 
 #[test]
 fn same_bits_for_sparse_rows() {
-    for entry in MODELS.iter().filter(|entry| entry.info.sparse) {
+    for entry in models().filter(|entry| entry.info.sparse) {
         let problem = Problem::new(entry, two_blocks(entry), 3);
         Case { entry, what: "sparse".into(), values: quick(entry), problem, sparse: true, may_refuse: false }
             .check(&[3], &[2]);
@@ -345,7 +353,7 @@ fn same_bits_for_sparse_rows() {
 
 #[test]
 fn same_bits_with_more_columns_than_rows() {
-    for entry in MODELS {
+    for entry in models() {
         let problem = Problem::with_columns(entry, 40, 60, 2);
         Case { entry, what: "wide".into(), values: quick(entry), problem, sparse: false, may_refuse: true }
             .check(&[3], &[2]);
@@ -380,7 +388,7 @@ fn alternatives(entry: &Entry) -> Vec<(String, Value)> {
 
 #[test]
 fn same_bits_for_other_parameters() {
-    for entry in MODELS {
+    for entry in models() {
         for (name, value) in alternatives(entry) {
             let what = format!("{name}={value}");
             let mut values = quick(entry);
@@ -393,7 +401,7 @@ fn same_bits_for_other_parameters() {
 
 #[test]
 fn sparse_rows_give_the_dense_model() {
-    for entry in MODELS.iter().filter(|entry| entry.info.sparse && !excused(entry, Property::SparseIsDense)) {
+    for entry in models().filter(|entry| entry.info.sparse && !excused(entry, Property::SparseIsDense)) {
         for problem in problems(entry) {
             // A fit is as close as its tolerance: it must be well below what is compared.
             let mut values = quick(entry);
@@ -416,7 +424,7 @@ fn sparse_rows_give_the_dense_model() {
 
 #[test]
 fn weight_two_is_the_row_twice() {
-    for entry in MODELS.iter().filter(|entry| entry.info.weights && !excused(entry, Property::WeightIsRepetition)) {
+    for entry in models().filter(|entry| entry.info.weights && !excused(entry, Property::WeightIsRepetition)) {
         for mut problem in problems(entry) {
             let weight = |i: usize| [1usize, 2, 0, 3][i % 4];
             let repeated: Vec<usize> = (0..problem.rows()).flat_map(|i| std::iter::repeat_n(i, weight(i))).collect();
@@ -434,7 +442,7 @@ fn weight_two_is_the_row_twice() {
 
 #[test]
 fn predicting_some_rows_is_some_of_predicting_all() {
-    for entry in MODELS {
+    for entry in models() {
         for problem in problems(entry) {
             let fit = fit(entry, &problem.dense(), &ctx()).unwrap();
             let some: Vec<usize> = (0..problem.rows()).step_by(3).collect();
@@ -451,7 +459,7 @@ fn predicting_some_rows_is_some_of_predicting_all() {
 
 #[test]
 fn probabilities_add_up_and_agree_with_the_class() {
-    for entry in MODELS.iter().filter(|entry| entry.info.task == Task::Classification) {
+    for entry in models().filter(|entry| entry.info.task == Task::Classification) {
         for problem in problems(entry) {
             let fit = fit(entry, &problem.dense(), &ctx()).unwrap();
             let outputs = all_outputs(entry, &*fit.model, &problem.dense().batch().x);
@@ -471,7 +479,7 @@ fn probabilities_add_up_and_agree_with_the_class() {
 
 #[test]
 fn saved_and_loaded_is_the_same_and_damage_is_refused() {
-    for entry in MODELS {
+    for entry in models() {
         let problem = &problems(entry)[0];
         let fit = fit(entry, &problem.dense(), &ctx()).unwrap();
         let bytes = fit.model.to_bytes();
@@ -500,7 +508,7 @@ fn saved_and_loaded_is_the_same_and_damage_is_refused() {
 
 #[test]
 fn values_out_of_range_are_refused_by_name() {
-    for entry in MODELS {
+    for entry in models() {
         for param in (entry.params)() {
             let mut bad = vec![Value::Text("no such choice".into()), Value::Float(f64::NAN)];
             for form in &param.forms {
@@ -548,7 +556,7 @@ fn handled(entry: &Entry, problem: &Problem, what: &str) -> Option<String> {
 
 #[test]
 fn hard_input_is_handled_or_refused_in_words() {
-    for entry in MODELS {
+    for entry in models() {
         let problem = Problem::new(entry, 60, 3);
         let cols = problem.cols;
         for (what, bad) in [("NaN", f64::NAN), ("infinity", f64::INFINITY)] {
@@ -590,7 +598,7 @@ fn hard_input_is_handled_or_refused_in_words() {
 
 #[test]
 fn cancelling_stops_a_fit() {
-    for entry in MODELS {
+    for entry in models() {
         let cancel = Cancel::default();
         cancel.cancel();
         let outcome = fit(entry, &problems(entry)[0].dense(), &ctx().with_cancel(cancel));
@@ -600,7 +608,7 @@ fn cancelling_stops_a_fit() {
 
 #[test]
 fn cost_is_a_number_that_rises_with_rows_and_columns() {
-    for entry in MODELS {
+    for entry in models() {
         let estimator = (entry.make)(&Values::new()).unwrap();
         let target = match entry.info.task {
             Task::Classification => TargetKind::Class(3),
@@ -626,7 +634,7 @@ fn cost_is_a_number_that_rises_with_rows_and_columns() {
 
 #[test]
 fn every_entry_says_what_it_is() {
-    for entry in MODELS {
+    for entry in models() {
         assert!(entry.doc.trim().len() > 20 && entry.info.objective.len() > 5, "{}", entry.name);
         let spec = ermine::Spec { name: entry.name.to_lowercase(), params: Values::new() };
         let defaults = ermine::make(&spec).unwrap();

@@ -1,8 +1,8 @@
-//! Naive Bayes, discriminant analysis, PCA, k-means and mixtures against recorded values of scikit-learn, and what must
+//! Naive Bayes, discriminant analysis, PCA, PLS, k-means, mixtures and outliers against recorded values of scikit-learn, and what must
 //! hold of them.
 
 use ermine::{
-    AnyModel, Ctx, Data, Estimator, Fit, Matrix, Numbers, Output, Source, Value, X,
+    AnyModel, Ctx, Data, Estimator, Fit, Matrix, Numbers, Output, Source, Task, Value, X,
     bayes::{GaussianNB, LinearDiscriminantAnalysis, MultinomialNB, QuadraticDiscriminantAnalysis},
     cluster::{
         AgglomerativeClustering, BayesianGaussianMixture, Concentration, Covariance, DBSCAN, GaussianMixture, KMeans,
@@ -12,6 +12,7 @@ use ermine::{
     entry,
     inspect::{choose_clusters, choose_components},
     metrics, predict,
+    tree::{Amount, Contamination, IsolationForest, SampleSize},
 };
 
 type Json = serde_json::Value;
@@ -58,7 +59,11 @@ fn equal_to_scikit_learn() {
             "counts" => &counts,
             _ => &levels,
         };
-        let data = Data::new(X::dense(values, 4).unwrap()).classes(&codes, 3).unwrap();
+        let data = Data::new(X::dense(values, 4).unwrap());
+        let data = match entry(name).unwrap().info.task {
+            Task::Regression => data.real(numbers(&reference["y"])).unwrap(),
+            _ => data.classes(&codes, 3).unwrap(),
+        };
         let mut ctx = Ctx::new(0);
         for (start, shape) in fit["starts"].as_object().unwrap() {
             let shape = numbers(shape);
@@ -88,6 +93,24 @@ fn equal_to_scikit_learn() {
             assert_near(&out.values, &numbers(expected), tolerance, &format!("{what} {output}"));
         }
     }
+}
+
+/// Both forests are random, and the means over many trees agree.
+#[test]
+fn isolation_is_that_of_scikit_learn() {
+    let reference = reference();
+    let (x, expected) = (numbers(&reference["x"]), numbers(&reference["isolation"]["scores"]));
+    let data = Data::new(X::dense(&x, 4).unwrap());
+    let forest = IsolationForest {
+        n_estimators: 3000,
+        max_samples: SampleSize::Number(Amount::Count(64)),
+        contamination: Contamination::Number(0.1),
+        ..Default::default()
+    };
+    let fit = forest.fit(&data, &Ctx::new(0)).unwrap();
+    let scores = predict(&Ctx::new(0), &fit.model, &data.batch().x, Output::Density, true).unwrap();
+    assert_near(&scores.values, &expected, 0.01, "scores");
+    assert_near(&[fit.model.offset], &[reference["isolation"]["offset"].as_f64().unwrap()], 0.01, "offset");
 }
 
 /// Rows around `k` centres.

@@ -8,7 +8,10 @@ use ermine::{
         tree::{Test, Tree},
     },
     prep::{ChosenBy, SelectionModel},
-    tree::{AdaBoostModel, BaggingModel, BoostingModel, DecisionTreeModel, ForestModel, StackingModel, VotingModel},
+    tree::{
+        AdaBoostModel, BaggingModel, BoostingModel, DecisionTreeModel, ForestModel, IsolationModel, StackingModel,
+        VotingModel,
+    },
 };
 use numpy::PyArray1;
 use pyo3::{
@@ -25,6 +28,8 @@ pub fn trees<'py>(py: Python<'py>, model: &dyn AnyModel) -> PyResult<Option<Boun
     let trees: &[Tree] = if let Some(model) = any.downcast_ref::<DecisionTreeModel>() {
         std::slice::from_ref(&model.tree)
     } else if let Some(model) = any.downcast_ref::<ForestModel>() {
+        &model.trees
+    } else if let Some(model) = any.downcast_ref::<IsolationModel>() {
         &model.trees
     } else if let Some(model) = any.downcast_ref::<BoostingModel>() {
         &model.trees

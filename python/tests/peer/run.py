@@ -38,6 +38,7 @@ tests.test_kernel_approximation mixture.tests.test_bayesian_mixture feature_sele
 feature_selection.tests.test_from_model feature_selection.tests.test_rfe feature_selection.tests.test_feature_select
 impute.tests.test_knn preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
 linear_model.tests.test_quantile tests.test_isotonic tests.test_dummy
+ensemble.tests.test_iforest neighbors.tests.test_lof cross_decomposition.tests.test_pls
 """.split()
 
 # Small modules, a few seconds each: part of the test command.
@@ -50,6 +51,7 @@ tests.test_kernel_approximation feature_selection.tests.test_variance_threshold
 feature_selection.tests.test_from_model feature_selection.tests.test_rfe feature_selection.tests.test_feature_select
 impute.tests.test_knn preprocessing.tests.test_discretization preprocessing.tests.test_target_encoder
 linear_model.tests.test_quantile tests.test_isotonic tests.test_dummy
+ensemble.tests.test_iforest neighbors.tests.test_lof cross_decomposition.tests.test_pls
 """.split()
 
 

@@ -2,8 +2,12 @@
 //!
 //! *Neighbours.* The distance to the tenth nearest row (Ramaswamy, Rastogi and Shim 2000): large where a row stands
 //! alone, whatever the shape of the rest. *Mahalanobis.* The distance from the mean in standard deviations along the
-//! principal axes, `sqrt(sum_k s_k^2 / l_k)`: large where columns that usually go together do not. Columns are prepared
-//! as for clustering: missing values filled in, levels as columns of 0 and 1, brought to deviation 1.
+//! principal axes, `sqrt(sum_k s_k^2 / l_k)`: large where columns that usually go together do not. *Isolation.* How few
+//! random cuts set a row apart, between 0 and 1 ([`ermine::tree::IsolationForest`]): large where single columns stand
+//! out, also among many that do not. *Local.* How much thinner rows lie around a row than around its neighbours
+//! ([`ermine::neighbors::LocalOutlierFactor`]), about 1 inside a group: large where a row stands apart from a group,
+//! however dense that is. Columns are prepared as for clustering: missing values filled in, levels as columns of 0 and
+//! 1, brought to deviation 1; cuts need neither of the first and the last.
 
 use crate::{
     plan::Plan,
@@ -29,11 +33,17 @@ pub enum OutlierMethod {
     #[default]
     Neighbours,
     Mahalanobis,
+    Isolation,
+    Local,
 }
 
 impl OutlierMethod {
-    pub const ALL: [(&'static str, OutlierMethod); 2] =
-        [("neighbours", OutlierMethod::Neighbours), ("mahalanobis", OutlierMethod::Mahalanobis)];
+    pub const ALL: [(&'static str, OutlierMethod); 4] = [
+        ("neighbours", OutlierMethod::Neighbours),
+        ("mahalanobis", OutlierMethod::Mahalanobis),
+        ("isolation", OutlierMethod::Isolation),
+        ("local", OutlierMethod::Local),
+    ];
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -86,6 +96,8 @@ impl Job {
             let scores = match method {
                 OutlierMethod::Neighbours => neighbours(&prepared(&raw, "KMeans", &plan, ctx)?.0, ctx),
                 OutlierMethod::Mahalanobis => mahalanobis(&raw, &plan, ctx)?,
+                OutlierMethod::Isolation => isolation(&raw, &plan, ctx)?,
+                OutlierMethod::Local => local(&raw, &plan, ctx)?,
             };
             let mut order: Vec<usize> = (0..scores.len()).collect();
             order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
@@ -127,6 +139,23 @@ fn neighbours(x: &Matrix, ctx: &Ctx) -> Vec<f64> {
         nearest.sqrt()
     };
     (0..x.rows).into_par_iter().map(score).collect()
+}
+
+/// The score of the paper, which is the negative of what the model says.
+fn isolation(raw: &Rows, plan: &Plan, ctx: &Ctx) -> Result<Vec<f64>> {
+    let (x, pipeline) = prepared(raw, "IsolationForest", plan, ctx)?;
+    let x = ermine::X::dense(&x.values, x.cols)?;
+    let scores = ermine::predict(ctx, &*pipeline.fit.model, &x, Output::Density, true)?;
+    Ok(scores.values.iter().map(|score| -score).collect())
+}
+
+/// The factor, which is the negative of what the fit says of its rows.
+fn local(raw: &Rows, plan: &Plan, ctx: &Ctx) -> Result<Vec<f64>> {
+    let (_, pipeline) = prepared(raw, "LocalOutlierFactor", plan, ctx)?;
+    match pipeline.fit.rows.first().map(|(_, array)| &array.values) {
+        Some(Numbers::Float(scores)) => Ok(scores.iter().map(|score| -score).collect()),
+        _ => Err(Error::Data("the fit says nothing of its rows".into())),
+    }
 }
 
 fn mahalanobis(raw: &Rows, plan: &Plan, ctx: &Ctx) -> Result<Vec<f64>> {

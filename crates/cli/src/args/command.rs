@@ -149,7 +149,7 @@ fn outliers() -> Command {
                 .long("method")
                 .value_parser(PossibleValuesParser::new(OutlierMethod::ALL.map(|(name, _)| name)))
                 .default_value("neighbours")
-                .help("Distance to the tenth nearest row, or from the mean along the principal axes"),
+                .help("Distance to the tenth row or from the mean, how few cuts set a row apart, or how thin rows lie there"),
             Arg::new("ignore")
                 .long("ignore")
                 .value_name("COLUMN")

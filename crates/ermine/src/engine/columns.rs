@@ -235,7 +235,7 @@ pub fn check(x: &X, first: usize) -> Result<()> {
             }
         });
         if let Some(j) = found {
-            let problem = "the value is infinity, but trees need finite numbers or NaN for missing ones";
+            let problem = "the value is infinity, but only finite numbers, or NaN for missing ones, can be ordered";
             return Err(Error::value(first + i, j, problem));
         }
     }

@@ -60,7 +60,7 @@ pub use linear_regression::LinearRegression;
 pub use logistic_regression::{LogisticModel, LogisticRegression};
 pub use logistic_regression_cv::{LogisticCvModel, LogisticRegressionCV};
 pub use model::LinearModel;
-pub(crate) use model::class_of;
+pub(crate) use model::{check_linear, class_of, scores};
 pub use net::{Alphas, ChosenModel, Path};
 pub use perceptron::Perceptron;
 pub use poisson_regressor::PoissonRegressor;

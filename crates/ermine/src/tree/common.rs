@@ -107,7 +107,7 @@ impl Field for MaxFeatures {
 }
 
 /// A number of rows or columns, or a share of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Amount {
     Count(usize),
     Share(f64),

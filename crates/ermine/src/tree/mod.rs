@@ -13,6 +13,11 @@
 //! let boosting = HistGradientBoostingClassifier { max_iter: 20, min_samples_leaf: 5, ..Default::default() };
 //! let probabilities = boosting.fit(&train, &Ctx::new(1))?.predict_proba(&test)?;
 //! assert_eq!((probabilities.rows, probabilities.cols), (50, 2));
+//!
+//! // Which rows stand apart, without a target: 1 belongs, -1 does not.
+//! let isolation = IsolationForest { contamination: tree::Contamination::Number(0.01), ..Default::default() };
+//! let fit = isolation.fit(&Data::from_rows(&x)?, &Ctx::new(1))?;
+//! assert_eq!(fit.predict(&[[9.5, 4.5], [90.0, -40.0]])?, [1.0, -1.0]);
 //! # Ok::<(), ermine::Error>(())
 //! ```
 
@@ -23,11 +28,13 @@ mod common;
 mod decision_tree;
 mod forest;
 mod hist_gradient_boosting;
+mod isolation_forest;
 pub mod picture;
 pub mod prune;
 mod stacking;
 mod voting;
 
+pub use crate::engine::outliers::Contamination;
 pub use ada_boost::{AdaBoostClassifier, AdaBoostModel, AdaBoostRegressor, Distance};
 pub use bagging::{BaggingClassifier, BaggingModel, BaggingRegressor};
 pub use common::{Amount, ClassCriterion, DecisionTreeModel, MaxFeatures, RealCriterion, Splitter};
@@ -38,6 +45,7 @@ pub use forest::{
 pub use hist_gradient_boosting::{
     BoostingModel, ClassLoss, EarlyStopping, HistGradientBoostingClassifier, HistGradientBoostingRegressor, RealLoss,
 };
+pub use isolation_forest::{IsolationForest, IsolationModel, SampleSize};
 pub use stacking::{StackingClassifier, StackingModel, StackingRegressor};
 pub use voting::{Voting, VotingClassifier, VotingModel, VotingRegressor};
 

@@ -11,9 +11,11 @@ import sys
 import numpy as np
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.covariance import OAS
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.ensemble import IsolationForest
 from sklearn.metrics import (
     adjusted_rand_score,
     calinski_harabasz_score,
@@ -105,6 +107,14 @@ for concentration in ["dirichlet_process", "dirichlet_distribution"]:
         attributes = ["weights_", "means_", "covariances_", "precisions_cholesky_", "mean_precision_", "degrees_of_freedom_", "covariance_prior_"]
         outputs = {"Probability": "predict_proba", "Density": "score_samples"}
         add("BayesianGaussianMixture", params, FromNearest(**params), x, outputs, attributes, starts={"means_init": [3, 4]}, target=False)
+
+loadings = ["coef_", "intercept_", "x_weights_", "y_weights_", "x_loadings_", "y_loadings_", "x_rotations_"]
+for params in [{}, {"n_components": 3, "scale": False}, {"n_components": 4}]:
+    add("PLSRegression", params, PLSRegression(**params), x, {"Value": "predict", "Transform": "transform"}, loadings)
+
+# Random, and so the mean over many trees.
+model = IsolationForest(n_estimators=3000, max_samples=64, contamination=0.1, random_state=0).fit(x)
+out["isolation"] = dict(scores=model.score_samples(x).tolist(), offset=model.offset_)
 
 out["agglomerative"] = []
 for linkage in ["ward", "complete", "average", "single"]:

@@ -39,6 +39,8 @@ numeric = {
     "SelectKBest(k=2)": SelectKBest(f_classif, k=2),
 }
 varying = {
+    "QuantileTransformer(n_quantiles=20)": p.QuantileTransformer(n_quantiles=20),
+    "QuantileTransformer(n_quantiles=40,output_distribution=normal)": p.QuantileTransformer(n_quantiles=40, output_distribution="normal"),
     "PowerTransformer": p.PowerTransformer(),
     "SplineTransformer": p.SplineTransformer(),
     "SplineTransformer(degree=2,n_knots=4,include_bias=false)": p.SplineTransformer(degree=2, n_knots=4, include_bias=False),
@@ -46,6 +48,7 @@ varying = {
     "KBinsDiscretizer(encode=onehot-dense,strategy=uniform)": p.KBinsDiscretizer(encode="onehot-dense", strategy="uniform"),
 }
 missing = {
+    "QuantileTransformer": p.QuantileTransformer(),
     "SimpleImputer": SimpleImputer(),
     "SimpleImputer(strategy=median,add_indicator=true)": SimpleImputer(strategy="median", add_indicator=True),
     "SimpleImputer(strategy=most_frequent)": SimpleImputer(strategy="most_frequent"),

@@ -4,6 +4,7 @@ use super::{Said, classes_of};
 use crate::export::formula::{Formula, Function, Id, Pair};
 use ermine::{
     Matrix, Output,
+    decompose::PlsModel,
     dummy::{ClassRule, DummyClassModel, DummyModel},
     engine::{family::Link, loss::Loss},
     linear::{
@@ -27,6 +28,9 @@ pub fn lower(model: &dyn Any, x: Id, f: &mut Formula) -> Option<Said> {
         .or_else(|| model.downcast_ref::<RidgeCvModel>().map(|model| &model.linear));
     if let Some(linear) = linear {
         return Some(vec![(Output::Value, scores(&linear.coef, &linear.intercept, x, f))]);
+    }
+    if let Some(model) = model.downcast_ref::<PlsModel>() {
+        return Some(vec![(Output::Value, scores(&model.coef, &model.intercept, x, f))]);
     }
     let logistic = model
         .downcast_ref::<LogisticModel>()

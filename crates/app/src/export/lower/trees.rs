@@ -5,7 +5,7 @@ use crate::export::formula::{Formula, Function, Id, Pair, PlainTree};
 use ermine::{
     Feature, Output,
     engine::tree::{Tree, first_largest},
-    tree::{AdaBoostModel, BoostingModel, DecisionTreeModel, ForestModel, boost_loss::Loss},
+    tree::{AdaBoostModel, BoostingModel, DecisionTreeModel, ForestModel, IsolationModel, boost_loss::Loss},
 };
 use std::any::Any;
 
@@ -40,6 +40,17 @@ pub fn lower(model: &dyn Any, x: Id, features: &[Feature], f: &mut Formula) -> O
             )],
             _ => of_scores(scores, f),
         });
+    }
+    if let Some(model) = model.downcast_ref::<IsolationModel>() {
+        let all = model.trees.iter().map(|tree| plain(tree, 0)).collect();
+        let depths = f.trees(x, all, vec![0.0]);
+        let powers = f.with(Pair::Multiply, depths, -std::f64::consts::LN_2 / model.trees.len() as f64);
+        let powers = f.each(Function::Exp, powers);
+        let below = f.with(Pair::Add, powers, model.offset);
+        let outside = f.is_positive(below);
+        let (one, other) = (f.constant(vec![1.0]), f.constant(vec![-1.0]));
+        let side = f.choose(outside, other, one);
+        return Some(vec![(Output::Cluster, side), (Output::Decision, f.with(Pair::Multiply, below, -1.0))]);
     }
     ada_boost(model.downcast_ref()?, x, plain, f)
 }
