@@ -16,7 +16,7 @@ use crate::{
     table::Kind,
 };
 use ermine::{
-    Cancel, Ctx, Error, Output, Result, Spec, Task,
+    Cancel, Ctx, Error, Flexibility, Output, Result, Spec, Task,
     core::{
         ctx::{Alone, Progress, all_gather},
         trace::Trace,
@@ -343,7 +343,10 @@ impl Job {
         for column in columns {
             insight.dependence.push(explain::dependence(&whole, plan.task, &plan.features, &followed, column, ctx)?);
         }
-        insight.curve = explain::learning_curve(estimator, choice.entry, &plan.features, &learning, metric, ctx)?;
+        // A guess learns nothing from more rows.
+        if choice.entry.info.flexibility > Flexibility::Constant {
+            insight.curve = explain::learning_curve(estimator, choice.entry, &plan.features, &learning, metric, ctx)?;
+        }
         Ok(insight)
     }
 

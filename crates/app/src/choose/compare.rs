@@ -9,12 +9,13 @@
 //!
 //! Of small tables the contenders are folded several times over. The best few together, as one model that votes, are a
 //! candidate like any other. What decides is the score expected on all rows, from what a model gained from sample to
-//! sample; so one that was scored on a sample only may win.
+//! sample; so one that was scored on a sample only may win. Among the candidates is a guess, the same for every row: it
+//! is chosen where no model is better by more than the error.
 
 use super::{
     Comparison, Standing,
     candidates::{Size, candidates, in_units},
-    standing::{mark, mean_and_error, prefer_simple},
+    standing::{is_guess, mark, mean_and_error, prefer_guess, prefer_simple},
 };
 use crate::{
     judge::{self, Predictions},
@@ -115,12 +116,12 @@ fn repetitions(rows: usize) -> u64 {
 }
 
 /// How a candidate came out.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Scored {
     /// The metric on each fold.
     pub scores: Vec<f64>,
-    /// Higher is better.
-    pub tie: f64,
+    /// Log loss on each fold, infinite without probabilities.
+    pub losses: Vec<f64>,
     pub seconds: f64,
     /// Why there are no scores.
     pub problem: Option<String>,
@@ -176,7 +177,10 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
         }
     }
     mark(&mut standings, last.folds.len());
-    let mut leader = prefer_simple(&mut standings, contest.metric);
+    let mut leader = prefer_guess(&mut standings, contest.metric, last.folds.len());
+    if !standings.first().is_some_and(|first| is_guess(&first.model)) {
+        leader = prefer_simple(&mut standings, contest.metric);
+    }
     if contest.models.is_empty() {
         course.say_probabilities(&last, &mut standings, ctx)?;
     }
@@ -406,11 +410,10 @@ impl Course<'_> {
         };
         let outcome = judge::cross_validate(&rung.rows, folds, &*estimator, self.contest.features, None, ctx, score);
         let seconds = begin.elapsed().as_secs_f64();
-        let none =
-            Scored { scores: Vec::new(), tie: f64::NEG_INFINITY, seconds, problem: None, cut: false, wild: false };
+        let none = Scored { seconds, ..Scored::default() };
         Ok(match outcome {
             Ok(folds) => Scored {
-                tie: -folds.iter().map(|(_, loss, _)| loss).sum::<f64>() / folds.len() as f64,
+                losses: folds.iter().map(|(_, loss, _)| *loss).collect(),
                 wild: folds.iter().any(|(.., wild)| *wild),
                 scores: folds.into_iter().map(|(value, ..)| value).collect(),
                 ..none
@@ -436,7 +439,7 @@ impl Course<'_> {
         // The candidates of each finalist, the one that is standing first; what is known of it already.
         let mut finalists: Vec<Vec<Spec>> = Vec::new();
         let mut found: Vec<Vec<Standing>> = Vec::new();
-        for standing in standings.iter().take(FINALISTS) {
+        for standing in standings.iter().filter(|standing| !is_guess(&standing.model)).take(FINALISTS) {
             let space = search::space(&standing.spec)?;
             if space.is_empty() {
                 continue;
@@ -523,7 +526,7 @@ impl Course<'_> {
         let mut close = Vec::new();
         for (place, standing) in standings.iter().enumerate().filter(|(_, standing)| standing.rows == last.rows.len()) {
             let cost = self.cost(&standing.spec, last.rows.len(), last.again.len())?;
-            let wanted = standing.as_good || place < BLENDED;
+            let wanted = standing.as_good || place < BLENDED || is_guess(&standing.model);
             if wanted && self.spent + cost <= self.contest.work {
                 self.spent += cost;
                 close.push(place);
@@ -558,7 +561,8 @@ impl Course<'_> {
         for standing in
             standings.iter().filter(|standing| standing.rows == rows && !standing.wild && standing.can_vote())
         {
-            if members.len() < BLENDED && members.iter().all(|member| member.model != standing.model) {
+            let is_new = members.iter().all(|member| member.model != standing.model);
+            if members.len() < BLENDED && is_new && !is_guess(&standing.model) {
                 members.push(standing);
             }
         }
@@ -586,7 +590,7 @@ impl Course<'_> {
     /// from (Platt 1999).
     fn say_probabilities(&mut self, last: &Rung, standings: &mut Vec<Standing>, ctx: &Ctx) -> Result<()> {
         let Some(first) = standings.first().filter(|first| !first.can_vote()) else { return Ok(()) };
-        let tied = standings.iter().position(|other| other.as_good && other.can_vote());
+        let tied = standings.iter().position(|other| other.as_good && other.can_vote() && !is_guess(&other.model));
         if let Some(place) = tied {
             standings[..=place].rotate_right(1);
             return Ok(());
@@ -652,7 +656,7 @@ mod tests {
     fn a_score_on_a_sample_may_win() {
         let standing = |model: &str, rows: usize, scores: &[f64], gain: f64| {
             let scores = scores.to_vec();
-            let scored = Scored { scores, tie: 0.0, seconds: 0.0, problem: None, cut: false, wild: false };
+            let scored = Scored { scores, ..Scored::default() };
             let standing = Standing::new(&Spec::new(model), rows, false).unwrap().scored(scored, 3);
             Standing { expected: standing.mean.map(|mean| mean + gain), ..standing }
         };

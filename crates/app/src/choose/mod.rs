@@ -161,6 +161,16 @@ impl Comparison {
             scored.iter().skip(1).filter(|other| other.as_good).map(|other| other.model.as_str()).collect();
         let tuned = if best.tuned { ", tuned" } else { "" };
         let by = format!("by {} {}{tuned}", self.folding(), self.metric);
+        if standing::is_guess(&best.model) {
+            let what = match ermine::entry(&best.model).map(|entry| entry.info.task) {
+                Ok(Task::Classification) => "the most frequent class",
+                _ => "the mean of the target",
+            };
+            let led = self.leader.as_ref().map_or(String::new(), |leader| format!(" ({leader} scores highest)"));
+            return format!(
+                "no model is better than guessing by more than its error, {by}{led}: {what} is predicted for every row"
+            );
+        }
         if let Some(leader) = &self.leader {
             let most = if tied.len() > 1 { "simplest" } else { "simpler" };
             let tied = tied.len() + 1;
@@ -188,5 +198,45 @@ impl Comparison {
             n => format!("tied with {n} others"),
         };
         format!("best of {tried} {by}; {others}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Job;
+    use ermine::{Ctx, core::rng::Stream};
+
+    /// The model that is chosen, and why, where a target follows the first of three columns with this R2.
+    fn chosen(rows: usize, r2: f64, classes: bool, seed: u64) -> (String, String) {
+        let mut rng = Stream::new(seed, "signal", rows as u64);
+        let mut csv = String::from("a,b,c,y\n");
+        for _ in 0..rows {
+            let x: Vec<f64> = (0..3).map(|_| rng.normal()).collect();
+            let y = r2.sqrt() * x[0] + (1.0 - r2).sqrt() * rng.normal();
+            let y = if classes { if y > 0.3 { "yes".into() } else { "no".into() } } else { y.to_string() };
+            csv += &format!("{},{},{},{y}\n", x[0], x[1], x[2]);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        std::fs::write(&path, csv).unwrap();
+        let job = Job { target: Some("y".into()), effort: Effort::Quick, seed, ..Job::new(path) };
+        let (_, report) = job.run(&Ctx::new(seed)).unwrap();
+        (report.model, report.choice.unwrap_or_default())
+    }
+
+    #[test]
+    fn of_noise_the_answer_is_a_guess_and_of_a_signal_it_is_not() {
+        for classes in [false, true] {
+            let guesses = |rows: usize, r2: f64| {
+                let all: Vec<(String, String)> = (0..6).map(|seed| chosen(rows, r2, classes, seed)).collect();
+                for (_, why) in all.iter().filter(|(model, _)| standing::is_guess(model)) {
+                    assert!(why.starts_with("no model is better than guessing"), "{why}");
+                }
+                all.iter().filter(|(model, _)| standing::is_guess(model)).count()
+            };
+            let (noise, signal) = (guesses(80, 0.0), guesses(150, 0.3));
+            assert!(noise >= 4 && signal == 0, "classes {classes}: {noise} guesses of noise, {signal} of a signal");
+        }
     }
 }

@@ -36,6 +36,9 @@ pub struct Standing {
     /// Breaks ties of the metric; higher is better.
     #[serde(skip)]
     pub(super) tie: f64,
+    /// Log loss on each fold, where there are probabilities.
+    #[serde(skip)]
+    pub(super) losses: Vec<f64>,
 }
 
 impl Standing {
@@ -58,25 +61,27 @@ impl Standing {
             wild: false,
             note: None,
             tie: f64::NEG_INFINITY,
+            losses: Vec::new(),
         })
     }
 
     pub(super) fn scored(mut self, outcome: Scored, folds: usize) -> Standing {
-        let Scored { scores, tie, seconds, problem, wild, .. } = outcome;
+        let Scored { scores, losses, seconds, problem, wild, .. } = outcome;
+        let tie = -losses.iter().sum::<f64>() / losses.len() as f64;
         (self.seconds, self.note) = (seconds, problem);
         if self.note.is_none() {
             let (mean, error) = mean_and_error(&scores, folds);
             if mean.is_finite() {
                 self.mean = Some(mean);
                 self.margin = Some(error * students_t(scores.len().saturating_sub(1)));
-                (self.tie, self.wild) = (tie, wild);
+                (self.tie, self.wild) = (if tie.is_nan() { f64::NEG_INFINITY } else { tie }, wild);
                 if wild {
                     self.note = Some("predicts values far outside the target".into());
                 }
             } else {
                 self.note = Some("the score is not defined on every fold".into());
             }
-            self.scores = scores;
+            (self.scores, self.losses) = (scores, losses);
         }
         self
     }
@@ -86,12 +91,11 @@ impl Standing {
         if outcome.problem.is_some() {
             return;
         }
-        let (before, now) = (self.scores.len() as f64, outcome.scores.len() as f64);
-        let tie = (before * self.tie + now * outcome.tie) / (before + now);
         let wild = self.wild || outcome.wild;
         let scores = self.scores.iter().copied().chain(outcome.scores).collect();
+        let losses = self.losses.iter().copied().chain(outcome.losses).collect();
         let seconds = self.seconds + outcome.seconds;
-        *self = self.clone().scored(Scored { scores, tie, seconds, wild, ..outcome }, folds);
+        *self = self.clone().scored(Scored { scores, losses, seconds, wild, ..outcome }, folds);
     }
 
     /// For whoever watches the comparison.
@@ -116,6 +120,9 @@ impl Standing {
         self.mean.is_some() && (task != Ok(Task::Classification) || self.tie.is_finite())
     }
 }
+
+/// A guess gives way to a gain of so many standard errors.
+const BEATS_GUESS: f64 = 1.0;
 
 /// The 97.5 % point of Student's t: what a 95 % interval of a mean over few folds needs.
 fn students_t(freedom: usize) -> f64 {
@@ -161,6 +168,54 @@ fn flexibility(model: &str) -> Option<Flexibility> {
     ermine::entry(model).ok().map(|entry| entry.info.flexibility)
 }
 
+/// Whether it says the same of every row.
+pub(super) fn is_guess(model: &str) -> bool {
+    flexibility(model) == Some(Flexibility::Constant)
+}
+
+/// Whether these gains, fold by fold, are beyond their error.
+fn is_gain(gains: &[f64], folds: usize) -> bool {
+    let (gain, error) = mean_and_error(gains, folds);
+    gain > BEATS_GUESS * error && gain > 1e-12
+}
+
+/// Where nothing can be learnt, the best of many models is the luckiest one, and on new rows it is below a guess. The
+/// guess takes the first place unless a contender beats it by more than the error of the difference, by the metric or,
+/// of classes, by how sure it was: log loss sees a weak signal long before accuracy does. Where the guess scores highest
+/// and a tied model is surer, that model goes before it. Returns who led, if the guess has taken its place.
+pub(super) fn prefer_guess(standings: &mut [Standing], metric: &Metric, folds: usize) -> Option<String> {
+    let place = standings.iter().position(|standing| is_guess(&standing.model) && standing.mean.is_some())?;
+    let (guess, first) = (&standings[place], standings.first()?);
+    let beats = |other: &&Standing| {
+        if other.wild || other.rows != guess.rows || other.scores.len() != guess.scores.len() {
+            return false;
+        }
+        let gains: Vec<f64> =
+            other.scores.iter().zip(&guess.scores).map(|(a, b)| metric.turned(*a) - metric.turned(*b)).collect();
+        let sure: Vec<f64> = guess.losses.iter().zip(&other.losses).map(|(a, b)| a - b).collect();
+        is_gain(&gains, folds) || is_gain(&sure, folds)
+    };
+    if first.scores.len() != guess.scores.len() {
+        return None;
+    }
+    let surer = standings.iter().position(|other| other.as_good && beats(&other));
+    if let (0, Some(surer)) = (place, surer) {
+        standings[..=surer].rotate_right(1);
+        mark(standings, folds);
+        return None;
+    }
+    if surer.is_some() || place > 0 && standings.iter().any(|other| beats(&other)) {
+        return None;
+    }
+    let leader = first.model.clone();
+    standings[..=place].rotate_right(1);
+    for standing in &mut standings[1..] {
+        standing.as_good = false;
+    }
+    standings[0].as_good = true;
+    (place > 0).then_some(leader)
+}
+
 /// One standard error rule (Breiman et al. 1984): the simplest of those that are as good as the first takes its place,
 /// if the first does not beat it on most folds as well; a single wild fold makes a wide error, and many things as good.
 /// Nor if the simpler one is surer of what is wrong: on few rows many are tied by accuracy, and a single tree has
@@ -171,7 +226,7 @@ pub(super) fn prefer_simple(standings: &mut [Standing], metric: &Metric) -> Opti
         let pairs = first.scores.iter().zip(&other.scores);
         let beaten = pairs.filter(|(a, b)| metric.turned(**a) > metric.turned(**b)).count();
         let as_sure = !first.tie.is_finite() || other.tie >= 1.05 * first.tie - 0.01;
-        other.as_good && 2 * beaten <= first.scores.len() + 1 && as_sure
+        other.as_good && !is_guess(&other.model) && 2 * beaten <= first.scores.len() + 1 && as_sure
     };
     // The first of several is the one that scores highest.
     let (at, simplest) = standings
@@ -196,7 +251,7 @@ mod tests {
     fn chosen(scores: &[(&str, [f64; 5])]) -> (String, Option<String>) {
         let standing = |(model, scores): &(&str, [f64; 5])| {
             let scores = scores.to_vec();
-            let scored = Scored { scores, tie: 0.0, seconds: 0.1, problem: None, cut: false, wild: false };
+            let scored = Scored { scores, seconds: 0.1, ..Scored::default() };
             Ok(Standing::new(&Spec::new(model), 100, false)?.scored(scored, 5))
         };
         let mut standings: Vec<Standing> = scores.iter().map(standing).collect::<Result<_>>().unwrap();
@@ -229,6 +284,40 @@ mod tests {
     }
 
     #[test]
+    fn a_guess_gives_way_to_what_is_better_by_more_than_its_error() {
+        // Scores, log losses; who is first.
+        let first = |models: &[(&str, [f64; 5], [f64; 5])]| {
+            let standing = |(model, scores, losses): &(&str, [f64; 5], [f64; 5])| {
+                let (scores, losses) = (scores.to_vec(), losses.to_vec());
+                let scored = Scored { scores, losses, seconds: 0.1, ..Scored::default() };
+                Standing::new(&Spec::new(model), 100, false).unwrap().scored(scored, 5)
+            };
+            let mut standings: Vec<Standing> = models.iter().map(standing).collect();
+            mark(&mut standings, 5);
+            let leader = prefer_guess(&mut standings, metrics::metric("accuracy").unwrap(), 5);
+            assert_eq!(standings.len(), models.len());
+            (standings[0].model.clone(), leader)
+        };
+        let prior = [0.69, 0.68, 0.70, 0.69, 0.69];
+        let guess = ("DummyClassifier", [0.55, 0.54, 0.56, 0.55, 0.55], prior);
+        let name = "LogisticRegression";
+        // The luckiest of many: now better, now worse, and no surer.
+        let lucky = (name, [0.65, 0.45, 0.66, 0.50, 0.55], [0.70, 0.69, 0.71, 0.70, 0.70]);
+        assert_eq!(first(&[lucky, guess]), ("DummyClassifier".into(), Some(name.into())));
+        assert_eq!(first(&[guess, lucky]), ("DummyClassifier".into(), None));
+        // Better on every fold.
+        let better = (name, [0.65, 0.62, 0.66, 0.64, 0.67], [0.70, 0.69, 0.71, 0.70, 0.70]);
+        assert_eq!(first(&[better, guess]), (name.into(), None));
+        // Tied by accuracy, and surer on every fold, also where the guess scores a hair higher.
+        let surer = |scores| (name, scores, [0.66, 0.65, 0.66, 0.65, 0.66]);
+        assert_eq!(first(&[surer(lucky.1), guess]), (name.into(), None));
+        assert_eq!(first(&[guess, surer([0.56, 0.53, 0.55, 0.55, 0.54])]), (name.into(), None));
+        // Surer, but below the guess by what was asked for.
+        let below = surer([0.45, 0.44, 0.46, 0.45, 0.45]);
+        assert_eq!(first(&[guess, below]).0, "DummyClassifier");
+    }
+
+    #[test]
     fn noise_is_no_merit() {
         let leader = ("HistGradientBoostingRegressor", [0.60, 0.62, 0.61, 0.59, 0.63]);
         let steady = ("KNeighborsRegressor", [0.59, 0.60, 0.60, 0.58, 0.62]);
@@ -240,8 +329,7 @@ mod tests {
     #[test]
     fn whoever_is_surer_of_what_is_wrong_does_not_take_the_first_place() {
         let standing = |model: &str, scores: [f64; 5], loss: f64| {
-            let scored =
-                Scored { scores: scores.to_vec(), tie: -loss, seconds: 0.1, problem: None, cut: false, wild: false };
+            let scored = Scored { scores: scores.to_vec(), losses: vec![loss; 5], seconds: 0.1, ..Scored::default() };
             Standing::new(&Spec::new(model), 100, false).unwrap().scored(scored, 5)
         };
         let chosen = |loss: f64| {

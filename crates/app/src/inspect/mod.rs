@@ -134,7 +134,8 @@ fn is_called_group(name: &str) -> bool {
     name.is_empty() || CALLED.contains(&name.trim_end_matches(['.', '_', ' ']))
 }
 
-/// Every value different and either called an id, a running number, or a short code.
+/// Every value different and either called an id, a running number, or a short code. A number that runs along with the
+/// rows but counts something else, as years and ages do, is no id: what a table of years has to say is in the year.
 fn is_id(name: &str, column: &Column, numbers: &[usize]) -> bool {
     let rows = column.len();
     if rows < 20 {
@@ -147,7 +148,9 @@ fn is_id(name: &str, column: &Column, numbers: &[usize]) -> bool {
             // Also where the sample has left rows out in between.
             let steps = numbers.windows(2).map(|pair| (pair[1] - pair[0]) as f64);
             let running = values.windows(2).zip(steps).all(|(pair, step)| pair[1] - pair[0] == step);
-            whole && (running || called && all_different(values.iter().map(|value| value.to_bits())))
+            let first = numbers.first().map_or(0.0, |row| values[0] - *row as f64);
+            let counts_rows = running && (first == 0.0 || first == 1.0) && !is_called_measure(name);
+            whole && (counts_rows || called && all_different(values.iter().map(|value| value.to_bits())))
         }
         Column::Category(category) => {
             let distinct = category.levels.len();
@@ -163,10 +166,25 @@ fn is_id(name: &str, column: &Column, numbers: &[usize]) -> bool {
 }
 
 fn is_called_id(name: &str) -> bool {
+    // CustomerID, but not PAID.
+    let of_words = name.strip_suffix("ID").or(name.strip_suffix("Id"));
+    if of_words.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())) {
+        return true;
+    }
     let name = name.to_ascii_lowercase();
     ["id", "index", "uuid", "guid", "rownum", "row", "key"].contains(&name.as_str())
         || name.ends_with("_id")
         || name.starts_with("unnamed")
+}
+
+/// Whether a column is called by what runs from one row to the next without being a number of the row.
+fn is_called_measure(name: &str) -> bool {
+    const CALLED: [&str; 20] = [
+        "age", "date", "day", "days", "depth", "distance", "dose", "hour", "hours", "minute", "month", "months",
+        "period", "quarter", "t", "time", "week", "weeks", "year", "years",
+    ];
+    let name = name.to_ascii_lowercase();
+    name.split(['_', '.', ' ', '-']).any(|word| CALLED.contains(&word))
 }
 
 fn all_different<T: Hash + Eq>(values: impl Iterator<Item = T>) -> bool {
@@ -329,4 +347,24 @@ pub fn duplicates(hashes: &[u64], split: &Fold) -> Vec<String> {
         ));
     }
     worries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_number_is_an_id_unless_it_counts_something_else() {
+        let rows: Vec<usize> = (0..40).collect();
+        let running = |first: f64| Column::Number(rows.iter().map(|&row| first + row as f64).collect());
+        assert!(is_id("case", &running(1.0), &rows) && is_id("x", &running(0.0), &rows));
+        assert!(is_id("customer_id", &running(7000.0), &rows) && is_id("CustomerID", &running(7000.0), &rows));
+        assert!(!is_id("PAID", &running(7000.0), &rows));
+        assert!(!is_id("Year", &running(1900.0), &rows) && !is_id("x", &running(1900.0), &rows));
+        assert!(!is_id("age", &running(1.0), &rows) && !is_id("day_of_study", &running(0.0), &rows));
+        // Rows of a sample, with others in between.
+        let some: Vec<usize> = rows.iter().map(|row| 3 * row + 2).collect();
+        let values = |first: f64| Column::Number(some.iter().map(|&row| first + row as f64).collect());
+        assert!(is_id("case", &values(1.0), &some) && !is_id("case", &values(500.0), &some));
+    }
 }

@@ -260,15 +260,12 @@ fn task(job: &Job, named: Option<&Entry>, opened: &Opened) -> Result<Task> {
     })
 }
 
-/// What a number of few whole values was taken for, and how to change it.
+/// What a number of few values was taken for, and how to change it.
 fn assumed(task: Task, job: &Job, opened: &Opened) -> Option<String> {
     let (None, None, Some(name)) = (&job.model, job.task, &job.target) else { return None };
     let summary = opened.summary.iter().find(|summary| summary.name == *name)?;
-    let distinct = summary.distinct.filter(|distinct| *distinct <= 10 && summary.kind == Kind::Number)?;
-    let Some(Column::Number(values)) = &opened.target else { return None };
-    if !values.iter().all(|value| value.is_nan() || value.fract() == 0.0) {
-        return None;
-    }
+    let is_number = matches!(summary.kind, Kind::Number | Kind::Date | Kind::DateTime);
+    let distinct = summary.distinct.filter(|distinct| *distinct <= 10 && is_number)?;
     match task {
         Task::Classification if distinct > 2 => Some(format!(
             "the {distinct} values of '{name}' are taken for classes; --task regression predicts a number instead"
@@ -282,16 +279,15 @@ fn assumed(task: Task, job: &Job, opened: &Opened) -> Option<String> {
     }
 }
 
-/// Classification for a target that is not a number, or a number with few whole values.
+/// Classification for a target that is not a number, or one of few values, each in many rows: 7.5, 9, 12 are as much
+/// settings of a dial as 7, 9, 12 are, and three dates are three occasions.
 fn task_of(target: &str, opened: &Opened) -> Result<Task> {
     let place = opened.schema.columns.iter().position(|field| field.name == target);
     let summary = &opened.summary[place.unwrap_or(0)];
-    let is_class = match (summary.kind, &opened.target) {
-        (Kind::Number, Some(Column::Number(values))) => {
-            let few = summary.distinct.is_some_and(|distinct| distinct <= 10 && distinct * 10 <= summary.rows);
-            few && values.iter().all(|value| value.is_nan() || value.fract() == 0.0)
+    let is_class = match summary.kind {
+        Kind::Number | Kind::Date | Kind::DateTime => {
+            summary.distinct.is_some_and(|distinct| distinct <= 10 && distinct * 10 <= summary.rows)
         }
-        (Kind::Number | Kind::Date | Kind::DateTime, _) => false,
         _ => true,
     };
     Ok(if is_class { Task::Classification } else { Task::Regression })

@@ -13,7 +13,7 @@ use crate::{
     store::{Fitted, Header, Origin, Stated},
     table::{Schema, Summary},
 };
-use ermine::{Result, Value};
+use ermine::{Flexibility, Result, Value};
 use std::collections::BTreeMap;
 
 /// Rows at each step of a run.
@@ -83,7 +83,9 @@ impl Report {
         let names = fitted.prepared_names();
         notes.extend(log.notes.iter().map(|note| ermine::core::log::name_columns(note, &names)));
         notes.extend(worries(&fitted));
-        if let (Some(tested), Some(found)) = (&tested, &comparison) {
+        // Of a guess that is no news.
+        let is_model = entry.info.flexibility > Flexibility::Constant;
+        if let (Some(tested), Some(found), true) = (&tested, &comparison, is_model) {
             notes.extend(judge::no_better_than_baseline(tested, found.metric));
         }
         let (drivers, intercept) = units::weights(&fitted);

@@ -46,7 +46,6 @@ impl Estimator for DummyClassifier {
         categories: true,
         random: true,
         flexibility: Flexibility::Constant,
-        not_compared: Some("looks at no column"),
         ..Info::new("dummy", Task::Classification, "max_p sum_i ln p(y_i), p the same for every row", Passes::One)
     };
 

@@ -46,7 +46,6 @@ impl Estimator for DummyRegressor {
         multi_target: true,
         target_units: &["constant"],
         flexibility: Flexibility::Constant,
-        not_compared: Some("looks at no column"),
         ..Info::new("dummy", Task::Regression, "min_c sum_i (y_i - c)^2, c the same for every row", Passes::One)
     };
 
