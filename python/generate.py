@@ -681,7 +681,8 @@ def rest_of_doc(model):
 
 
 def attribute_names(model):
-    names = [*model.attributes, *(name for name in model.rows if name.endswith("_"))]
+    names = [*(name for name in model.attributes if not name.startswith("_"))]
+    names += [name for name in model.rows if name.endswith("_")]
     names += ["classes_"] * (model.task == "Classification")
     names += ["n_features_in_", "feature_names_in_", "n_iter_", "fit_log_"]
     return list(dict.fromkeys(names))
