@@ -455,7 +455,7 @@ class LogisticRegression(Estimator):
     solver: Any
     max_iter: int
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     n_jobs: int | None
     def __init__(
         self,
@@ -472,7 +472,7 @@ class LogisticRegression(Estimator):
         solver: Any = ...,
         max_iter: int = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
@@ -2615,7 +2615,7 @@ class RandomForestClassifier(Estimator):
     n_jobs: int | None
     random_state: int | numpy.random.RandomState | None
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     class_weight: dict | str | None
     ccp_alpha: float
     max_samples: int | float | None
@@ -2637,7 +2637,7 @@ class RandomForestClassifier(Estimator):
         n_jobs: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         class_weight: dict | str | None = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
@@ -2669,7 +2669,7 @@ class RandomForestRegressor(Estimator):
     n_jobs: int | None
     random_state: int | numpy.random.RandomState | None
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     ccp_alpha: float
     max_samples: int | float | None
     monotonic_cst: Any
@@ -2690,7 +2690,7 @@ class RandomForestRegressor(Estimator):
         n_jobs: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
         monotonic_cst: Any = ...,
@@ -2720,7 +2720,7 @@ class ExtraTreesClassifier(Estimator):
     n_jobs: int | None
     random_state: int | numpy.random.RandomState | None
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     class_weight: dict | str | None
     ccp_alpha: float
     max_samples: int | float | None
@@ -2742,7 +2742,7 @@ class ExtraTreesClassifier(Estimator):
         n_jobs: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         class_weight: dict | str | None = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
@@ -2774,7 +2774,7 @@ class ExtraTreesRegressor(Estimator):
     n_jobs: int | None
     random_state: int | numpy.random.RandomState | None
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     ccp_alpha: float
     max_samples: int | float | None
     monotonic_cst: Any
@@ -2795,7 +2795,7 @@ class ExtraTreesRegressor(Estimator):
         n_jobs: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
         monotonic_cst: Any = ...,

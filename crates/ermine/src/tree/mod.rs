@@ -21,6 +21,7 @@ mod bagging;
 pub mod boost_loss;
 mod common;
 mod decision_tree;
+mod draws;
 mod forest;
 mod hist_gradient_boosting;
 pub mod picture;
