@@ -1273,11 +1273,13 @@ class LogisticRegression(_outputs.Logistic, _tasks.Classifier, sklearn.linear_mo
         inverse of their shares.
     max_iter : an integer >= 1, default=100
         Maximum number of iterations.
+    warm_start : bool, default=False
+        Whether `fit` continues from the current model.
     n_jobs : int | None, default=None
         Number of threads; None and -1 use all cores.
     dual, intercept_scaling, random_state, solver, verbose : any
         Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
-    penalty, warm_start : any
+    penalty : any
         As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
@@ -6789,6 +6791,8 @@ class RandomForestClassifier(_outputs.Leaves, _outputs.Importances, _outputs.Dra
         Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
         Random seed. An integer makes the result reproducible, on any number of threads.
+    warm_start : bool, default=False
+        Whether `fit` continues from the current model.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
@@ -6798,7 +6802,7 @@ class RandomForestClassifier(_outputs.Leaves, _outputs.Importances, _outputs.Dra
         Size of a bootstrap sample: none for the number of rows, a count or a fraction.
     verbose : any
         Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
-    warm_start, monotonic_cst : any
+    monotonic_cst : any
         As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
@@ -6917,13 +6921,15 @@ class RandomForestRegressor(_outputs.Leaves, _outputs.Importances, _outputs.Draw
         Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
         Random seed. An integer makes the result reproducible, on any number of threads.
+    warm_start : bool, default=False
+        Whether `fit` continues from the current model.
     ccp_alpha : a number >= 0, default=0.0
         Complexity parameter of cost-complexity pruning: cost of a leaf.
     max_samples : None or an integer >= 1 or a number in (0, 1], default=None
         Size of a bootstrap sample: none for the number of rows, a count or a fraction.
     verbose : any
         Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
-    warm_start, monotonic_cst : any
+    monotonic_cst : any
         As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
@@ -7036,6 +7042,8 @@ class ExtraTreesClassifier(_outputs.Leaves, _outputs.Importances, _outputs.Draws
         Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
         Random seed. An integer makes the result reproducible, on any number of threads.
+    warm_start : bool, default=False
+        Whether `fit` continues from the current model.
     class_weight : dict | str | None, default=None
         Weights of the classes, multiplied into the weights of their rows: a dict by label, or 'balanced' for the
         inverse of their shares.
@@ -7045,7 +7053,7 @@ class ExtraTreesClassifier(_outputs.Leaves, _outputs.Importances, _outputs.Draws
         Size of a bootstrap sample: none for the number of rows, a count or a fraction.
     verbose : any
         Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
-    warm_start, monotonic_cst : any
+    monotonic_cst : any
         As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes
@@ -7162,13 +7170,15 @@ class ExtraTreesRegressor(_outputs.Leaves, _outputs.Importances, _outputs.Draws,
         Number of threads; None and -1 use all cores.
     random_state : int | numpy.random.RandomState | None, default=None
         Random seed. An integer makes the result reproducible, on any number of threads.
+    warm_start : bool, default=False
+        Whether `fit` continues from the current model.
     ccp_alpha : a number >= 0, default=0.0
         Complexity parameter of cost-complexity pruning: cost of a leaf.
     max_samples : None or an integer >= 1 or a number in (0, 1], default=None
         Size of a bootstrap sample: none for the number of rows, a count or a fraction.
     verbose : any
         Accepted for scikit-learn compatibility; ignored, because the engine chooses for itself.
-    warm_start, monotonic_cst : any
+    monotonic_cst : any
         As in scikit-learn, whose implementation is used if they are not at their defaults.
 
     Attributes

@@ -454,7 +454,7 @@ class LogisticRegression(Estimator):
     solver: Any
     max_iter: int
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     n_jobs: int | None
     def __init__(
         self,
@@ -471,7 +471,7 @@ class LogisticRegression(Estimator):
         solver: Any = ...,
         max_iter: int = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         n_jobs: int | None = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: Any = None) -> Self: ...
@@ -2695,7 +2695,7 @@ class RandomForestClassifier(Estimator):
     n_jobs: int | None
     random_state: int | numpy.random.RandomState | None
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     class_weight: dict | str | None
     ccp_alpha: float
     max_samples: int | float | None
@@ -2717,7 +2717,7 @@ class RandomForestClassifier(Estimator):
         n_jobs: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         class_weight: dict | str | None = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
@@ -2749,7 +2749,7 @@ class RandomForestRegressor(Estimator):
     n_jobs: int | None
     random_state: int | numpy.random.RandomState | None
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     ccp_alpha: float
     max_samples: int | float | None
     monotonic_cst: Any
@@ -2770,7 +2770,7 @@ class RandomForestRegressor(Estimator):
         n_jobs: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
         monotonic_cst: Any = ...,
@@ -2800,7 +2800,7 @@ class ExtraTreesClassifier(Estimator):
     n_jobs: int | None
     random_state: int | numpy.random.RandomState | None
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     class_weight: dict | str | None
     ccp_alpha: float
     max_samples: int | float | None
@@ -2822,7 +2822,7 @@ class ExtraTreesClassifier(Estimator):
         n_jobs: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         class_weight: dict | str | None = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
@@ -2854,7 +2854,7 @@ class ExtraTreesRegressor(Estimator):
     n_jobs: int | None
     random_state: int | numpy.random.RandomState | None
     verbose: Any
-    warm_start: Any
+    warm_start: bool
     ccp_alpha: float
     max_samples: int | float | None
     monotonic_cst: Any
@@ -2875,7 +2875,7 @@ class ExtraTreesRegressor(Estimator):
         n_jobs: int | None = ...,
         random_state: int | numpy.random.RandomState | None = ...,
         verbose: Any = ...,
-        warm_start: Any = ...,
+        warm_start: bool = ...,
         ccp_alpha: float = ...,
         max_samples: int | float | None = ...,
         monotonic_cst: Any = ...,

@@ -419,14 +419,44 @@ class Importances:
 
 
 class Draws:
-    """For forests: scikit-learn makes the drawn rows from the seeds of the trees, which the engine's are not."""
+    """For forests, whose trees draw their rows by scikit-learn's own generator and seeds."""
 
     @property
     def estimators_samples_(self):
-        """The rows that each tree was grown on, after a fit of scikit-learn's."""
-        if "_model" in self.__dict__:
-            raise AttributeError(f"the rows that the trees of this {type(self).__name__} drew are not kept")
-        return super().estimators_samples_
+        """The rows that each tree was grown on."""
+        if "_model" not in self.__dict__:
+            return super().estimators_samples_
+        # Weights are multiplied into those of the rows: they do not say how often a row is drawn.
+        weights, self._sample_weight = self._sample_weight, None
+        try:
+            return super().estimators_samples_
+        finally:
+            self._sample_weight = weights
+
+    def _fit_in_engine(self, X, y, sample_weight, *, previous=None, **more):
+        if previous is not None:
+            grown = dict(previous.outputs())["Leaf"]
+            if self.n_estimators < grown:
+                raise Elsewhere("warm_start with fewer trees than there are")
+            if self.n_estimators == grown:
+                warnings.warn(
+                    "Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=5
+                )
+        return super()._fit_in_engine(X, y, sample_weight, previous=previous, **more)
+
+    def _warm(self):
+        if getattr(self, "warm_start", False) and "_model" not in self.__dict__ and hasattr(self, "estimators_"):
+            raise Elsewhere("warm_start from trees of scikit-learn's")
+        return super()._warm()
+
+    def _seed(self):
+        """Going on, that of the trees that are there."""
+        return self._fit_seed if self._warm() is not None else super()._seed()
+
+    def _leave_engine(self):
+        """Scikit-learn's code goes on from the trees."""
+        hasattr(self, "estimators_")
+        return super()._leave_engine()
 
 
 class Logistic:

@@ -336,3 +336,49 @@ def test_sparse_and_dense_rows_give_one_machine(cls):
     dense, sparse = make(cls, kernel="linear").fit(X, y), make(cls, kernel="linear").fit(sp.csr_matrix(X), y)
     np.testing.assert_array_equal(sparse.support_, dense.support_)
     np.testing.assert_array_equal(sparse.dual_coef_.toarray(), dense.dual_coef_)
+
+
+FORESTS = [
+    ermine.RandomForestClassifier,
+    ermine.RandomForestRegressor,
+    ermine.ExtraTreesClassifier,
+    ermine.ExtraTreesRegressor,
+]
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_trees_draw_the_rows_of_scikit_learn(cls):
+    """Tools draw them again from the seed of a tree, with scikit-learn's own functions."""
+    X, y = load_iris(return_X_y=True)
+    for params in ({}, {"bootstrap": True, "max_samples": 0.37}, {"bootstrap": True, "max_samples": 20}):
+        ours, theirs = (which(6, random_state=3, **params).fit(X, y) for which in (cls, cls._peer))
+        assert [tree.random_state for tree in ours.estimators_] == [tree.random_state for tree in theirs.estimators_]
+        for a, b in zip(ours.estimators_samples_, theirs.estimators_samples_):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_a_forest_goes_on(cls):
+    X, y = load_iris(return_X_y=True)
+    params = {"random_state": 5, "bootstrap": True}
+    whole = cls(20, oob_score=True, **params).fit(X, y)
+    model = cls(8, warm_start=True, **params).fit(X, y).set_params(n_estimators=20, oob_score=True).fit(X, y)
+    assert model.fit_log_.engine == "ermine"
+    np.testing.assert_array_equal(model.apply(X), whole.apply(X))
+    np.testing.assert_allclose(model.feature_importances_, whole.feature_importances_, rtol=1e-12)
+    assert model.oob_score_ == whole.oob_score_
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="must be larger or equal"):
+        model.set_params(n_estimators=3).fit(X, y)
+
+
+def test_what_is_free_adds_up_to_nothing():
+    """Without a penalty the coefficients of three classes are known up to what they share."""
+    X, y = load_iris(return_X_y=True)
+    X = X + np.random.RandomState(0).randn(*X.shape)
+    model = ermine.LogisticRegression(C=np.inf, max_iter=500).fit(X, y)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-10)
+    assert abs(model.intercept_.sum()) < 1e-10
+    again = model.set_params(warm_start=True).fit(X, y)
+    assert again.n_iter_[0] <= 2 and again.fit_log_.engine == "ermine"

@@ -52,6 +52,7 @@ impl Estimator for LogisticRegression {
     type Model = LogisticModel;
 
     const INFO: Info = Info {
+        resume: true,
         scale: true,
         ..Info::new(
             "linear_model",
@@ -72,6 +73,14 @@ impl Estimator for LogisticRegression {
 
     fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticModel>> {
         Prepared::new(data, ctx)?.fit(self, None)
+    }
+
+    fn learn_more(&self, model: &LogisticModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<LogisticModel>> {
+        let prepared = Prepared::new(data, ctx)?;
+        match model.classes == prepared.classes {
+            true => prepared.fit(self, Some(model)),
+            false => Err(Error::shape("the classes of the earlier fit", model.classes, prepared.classes)),
+        }
     }
 }
 
@@ -289,12 +298,24 @@ impl Problem<'_> {
                 notes = found.notes();
             }
         }
-        let intercept = (0..k)
+        // What is the same for all classes changes no probability: of these solutions the one that adds up to nothing.
+        let free = |of: &mut dyn FnMut(usize) -> f64| (0..k).map(of).sum::<f64>() / k as f64;
+        if k > 1 && self.params.C.is_infinite() {
+            for j in 0..p {
+                let shift = free(&mut |class| coef[(class, j)]);
+                (0..k).for_each(|class| coef[(class, j)] -= shift);
+            }
+        }
+        let mut intercept: Vec<f64> = (0..k)
             .map(|class| match self.params.fit_intercept {
                 true => minimum.w[p * k + class] - simd::dot(coef.row(class), &centre),
                 false => 0.0,
             })
             .collect();
+        if k > 1 {
+            let shift = free(&mut |class| intercept[class]);
+            intercept.iter_mut().for_each(|b| *b -= shift);
+        }
         let model = LogisticModel { coef, intercept, classes: self.shared.classes };
         let unit = self.moments().weight * if self.params.C.is_finite() { self.params.C } else { 1.0 };
         let mut log = minimum.log(unit);

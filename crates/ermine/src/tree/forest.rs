@@ -5,7 +5,8 @@
 //! tried column. Rows that a tree did not see judge it: out-of-bag predictions cost no held-out data.
 //!
 //! All trees share one matrix of ranks; a bootstrap sample is a weight for each row, never a copy. Trees grow in
-//! parallel, each from the random stream of its number. Cost O(trees x tried columns x rows x depth).
+//! parallel, each from a seed of its own, which with the rows it draws is scikit-learn's ([`draws`]). Going on from a
+//! forest grows the trees that are missing: the forest is that of one fit. Cost O(trees x tried columns x rows x depth).
 //!
 //! Several workers come to the forest of one process, bit by bit. Where every worker can hold all columns each grows
 //! every N-th tree; otherwise they share the columns and grow one tree after the other together: see
@@ -17,7 +18,7 @@ use super::{
         cost_of_ranks, cost_of_tree, plant,
     },
     decision_tree::REASON,
-    prune,
+    draws, prune,
 };
 use crate::{
     Array, Ctx, Error, Estimator, Fit, FitLog, Flexibility, Info, Matrix, Model, Output, Params, Passes, Result, Shape,
@@ -27,7 +28,7 @@ use crate::{
         memory,
         model::Property,
         param::{at_least, between, linear, log},
-        params, rng,
+        params,
     },
     engine::{
         columns::Columns,
@@ -76,6 +77,7 @@ macro_rules! forest {
             type Model = ForestModel;
 
             const INFO: Info = Info {
+                resume: true,
                 missing: true,
                 categories: true,
                 random: true,
@@ -94,8 +96,7 @@ macro_rules! forest {
             };
 
             fn cost(&self, shape: &Shape) -> f64 {
-                let sample =
-                    self.max_samples.filter(|_| self.bootstrap).map_or(shape.rows, |amount| amount.of(shape.rows));
+                let sample = sampled(self.max_samples.filter(|_| self.bootstrap), shape.rows);
                 let tried = self.max_features.of(shape.cols.max(1));
                 let sampled = Shape { rows: sample.max(1), ..shape.clone() };
                 let tree = cost_of_tree(&sampled, tried, self.max_depth, self.max_leaf_nodes, $random);
@@ -103,8 +104,17 @@ macro_rules! forest {
             }
 
             fn learn(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
-                let shape = data.shape();
-                let plan = ForestSettings {
+                self.settings(&data.shape()).fit(None, data, ctx)
+            }
+
+            fn learn_more(&self, model: &ForestModel, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
+                self.settings(&data.shape()).fit(Some(model), data, ctx)
+            }
+        }
+
+        impl $name {
+            fn settings(&self, shape: &Shape) -> ForestSettings {
+                ForestSettings {
                     name: Self::NAME,
                     trees: self.n_estimators,
                     criterion: $wrap(self.criterion),
@@ -121,12 +131,9 @@ macro_rules! forest {
                     },
                     min_weight_fraction: self.min_weight_fraction_leaf,
                     ccp_alpha: self.ccp_alpha,
-                    bootstrap: self
-                        .bootstrap
-                        .then(|| self.max_samples.map_or(shape.rows, |amount| amount.of(shape.rows)).max(1)),
+                    bootstrap: self.bootstrap.then(|| sampled(self.max_samples, shape.rows)),
                     oob: self.oob_score,
-                };
-                plan.fit(data, ctx)
+                }
             }
         }
     };
@@ -191,19 +198,19 @@ struct ForestSettings {
 const TREES: u64 = 64;
 const TREES_OUT_OF_BAG: u64 = 16;
 
+/// Rows that a tree draws; a share is rounded down, as in scikit-learn.
+fn sampled(draws: Option<Amount>, rows: usize) -> usize {
+    match draws {
+        None => rows,
+        Some(Amount::Count(count)) => count,
+        Some(Amount::Share(share)) => ((share * rows as f64) as usize).max(1),
+    }
+}
+
 impl ForestSettings {
-    fn fit(&self, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
+    fn fit(&self, from: Option<&ForestModel>, data: &dyn Source, ctx: &Ctx) -> Result<Fit<ForestModel>> {
         let (batch, shape) = (data.share_in_memory(self.name, REASON)?, data.shape());
-        if self.oob && self.bootstrap.is_none() {
-            return Err(Error::Parameter {
-                model: self.name.into(),
-                name: "oob_score".into(),
-                value: "true".into(),
-                allowed: "false without bootstrap, since every tree sees all rows".into(),
-            });
-        }
-        memory::check(self.name, &format!("n_estimators={}", self.trees), &[self.trees], size_of::<Tree>())?;
-        check_draws(self.name, self.bootstrap.unwrap_or(0), shape.rows)?;
+        self.check(shape.rows)?;
         let targets = Targets::new(ctx, &batch, shape.rows)?;
         let (y, own) = (targets.y(), &targets.weights);
         check_target(self.name, self.criterion, &y)?;
@@ -211,12 +218,13 @@ impl ForestSettings {
         let (n, cols, exchange) = (shape.rows, shape.cols, ctx.exchange());
         let (rank, size) = (exchange.rank() as u64, exchange.size() as u64);
         let parallel_inside = columns.dealt.is_some() || self.trees < 4 * ctx.threads() * exchange.size();
-        let seed = |number: u64| rng::key(ctx.seed, "tree", number);
+        let seeds = draws::seeds(ctx.seed, self.trees);
+        let seed = |number: u64| seeds[number as usize];
         let grow = |number: u64| -> Result<(Tree, Vec<f64>)> {
             if columns.dealt.is_none() {
                 ctx.check()?;
             }
-            let weights: Vec<f64> = match self.bootstrap.map(|draws| bootstrap(seed(number), n, draws)) {
+            let weights: Vec<f64> = match self.bootstrap.map(|draws| draws::bootstrap(seed(number), n, draws)) {
                 Some(counts) => own.iter().zip(counts).map(|(w, count)| w * f64::from(count)).collect(),
                 None => own.clone(),
             };
@@ -235,7 +243,7 @@ impl ForestSettings {
         let unseen = |number: u64, tree: &Tree| -> Vec<(u32, u32)> {
             let mut unseen = Vec::new();
             if let (Some(block), Some(draws)) = (&block, self.bootstrap) {
-                let counts = bootstrap(seed(number), n, draws);
+                let counts = draws::bootstrap(seed(number), n, draws);
                 tree.for_each_leaf(block, |row, leaf| {
                     if counts[batch.first + row] == 0 {
                         unseen.push((row as u32, leaf as u32));
@@ -244,11 +252,15 @@ impl ForestSettings {
             }
             unseen
         };
-        let mut trees: Vec<Tree> = Vec::new();
-        let mut importances = vec![0.0; cols];
+        let (mut trees, mut importances) = self.start(from, &y, cols)?;
         let mut oob = Votes { sums: vec![], counts: vec![0; if self.oob { batch.rows() } else { 0 }] };
         let at_once = size * if self.oob { TREES_OUT_OF_BAG } else { TREES };
-        for first in (0..self.trees as u64).step_by(at_once as usize) {
+        for (block, known) in trees.chunks(at_once as usize).enumerate() {
+            let first = block as u64 * at_once;
+            let unseen = ctx.map(known.len(), |i| Ok(unseen(first + i as u64, &known[i])))?;
+            known.iter().zip(unseen).for_each(|(tree, unseen)| oob.add(tree, &unseen));
+        }
+        for first in (trees.len() as u64..self.trees as u64).step_by(at_once as usize) {
             let numbers = first..(first + at_once).min(self.trees as u64);
             let grown: Vec<_> = if columns.dealt.is_some() {
                 // Everyone grows the same tree at the same time.
@@ -273,13 +285,11 @@ impl ForestSettings {
             Criterion::Class(_) => trees[0].outputs(),
             Criterion::Real(_) => 0,
         };
-        let mut notes = Vec::new();
-        let (mut score, mut rows) = (None, Vec::new());
+        let (mut notes, mut score, mut rows) = (Vec::new(), None, Vec::new());
         if self.oob {
-            let k = trees[0].outputs();
-            let predicted = oob.means(k);
+            let predicted = oob.means(trees[0].outputs());
             let values = all_gather(exchange, Ok(predicted.values.clone()))?.concat();
-            let all = Matrix { values, rows: n, cols: k };
+            let all = Matrix { values, rows: n, cols: predicted.cols };
             let never = (0..n).filter(|&i| all[(i, 0)].is_nan()).count();
             if never > 0 {
                 notes.push(format!("{never} rows were in the sample of every tree and have no out-of-bag prediction"));
@@ -292,14 +302,40 @@ impl ForestSettings {
         let model = ForestModel { classes, trees, importances, oob_score: score };
         Ok(Fit { rows, ..Fit::new(model, log) })
     }
-}
 
-/// How often each row is drawn.
-fn bootstrap(seed: u64, rows: usize, draws: usize) -> Vec<u32> {
-    let mut stream = rng::Stream::new(seed, "bootstrap", 0);
-    let mut counts = vec![0; rows];
-    (0..draws).for_each(|_| counts[stream.below(rows)] += 1);
-    counts
+    /// What is refused before a tree grows.
+    fn check(&self, rows: usize) -> Result<()> {
+        if self.oob && self.bootstrap.is_none() {
+            return Err(Error::Parameter {
+                model: self.name.into(),
+                name: "oob_score".into(),
+                value: "true".into(),
+                allowed: "false without bootstrap, since every tree sees all rows".into(),
+            });
+        }
+        memory::check(self.name, &format!("n_estimators={}", self.trees), &[self.trees], size_of::<Tree>())?;
+        check_draws(self.name, self.bootstrap.unwrap_or(0), rows)
+    }
+
+    /// The trees that are there, and the sums of their importances: those of each add up to one, or to nothing where it
+    /// has no split.
+    fn start(&self, from: Option<&ForestModel>, y: &Target, cols: usize) -> Result<(Vec<Tree>, Vec<f64>)> {
+        let Some(from) = from else { return Ok((Vec::new(), vec![0.0; cols])) };
+        let refused = |what: String| Err(Error::Data(format!("{} cannot go on from a forest of {what}", self.name)));
+        let outputs = match *y {
+            Target::Class { classes, .. } => (classes, classes),
+            Target::Real { cols, .. } => (0, cols),
+            Target::None => (0, 0),
+        };
+        if (from.classes, from.trees[0].outputs()) != outputs {
+            return refused("another target".into());
+        }
+        if from.trees.len() > self.trees {
+            return refused(format!("{} trees to n_estimators={}", from.trees.len(), self.trees));
+        }
+        let split = from.trees.iter().filter(|tree| tree.leaves() > 1).count();
+        Ok((from.trees.clone(), from.importances.iter().map(|share| share * split as f64).collect()))
+    }
 }
 
 /// Sums of the predictions of trees that did not see a row.

@@ -26,6 +26,7 @@ mod bagging;
 pub mod boost_loss;
 mod common;
 mod decision_tree;
+mod draws;
 mod forest;
 mod hist_gradient_boosting;
 mod isolation_forest;
