@@ -74,7 +74,10 @@ class Table:
             return np.array(values, dtype=object)
         if kind in ("date", "datetime"):
             seconds = values * 86_400.0 if kind == "date" else values
-            microseconds = np.round(np.nan_to_num(seconds) * 1e6).astype("datetime64[us]")
+            # A double holds whole seconds and their part, but not all microseconds of later centuries.
+            whole = np.floor(np.nan_to_num(seconds))
+            part = np.round((np.nan_to_num(seconds) - whole) * 1e6).astype(np.int64)
+            microseconds = (whole.astype(np.int64) * 10**6 + part).astype("datetime64[us]")
             microseconds[np.isnan(values)] = np.datetime64("NaT")
             return microseconds
         return values

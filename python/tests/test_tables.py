@@ -36,6 +36,13 @@ def test_every_kind(tmp_path):
     assert table.to_pandas()["b"].tolist() == [True, pd.NA, False]
 
 
+def test_times_keep_their_microseconds(tmp_path):
+    rng = np.random.default_rng(0)
+    times = rng.integers(-9 * 10**15, 8 * 10**15, 5000).astype("datetime64[us]")  # 1684 to 2223
+    (tmp_path / "times.csv").write_text("t\n" + "\n".join(map(str, times)) + "\n")
+    np.testing.assert_array_equal(ermine.read_table(tmp_path / "times.csv")["t"], times)
+
+
 def test_choices_and_errors(tmp_path):
     assert ermine.read_table(PENGUINS, columns=["species", "island"]).columns == ["species", "island"]
     with pytest.raises(OSError, match="nowhere.csv"):

@@ -306,11 +306,15 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
         let (column, kind) = pair.split_once('=').ok_or_else(|| format!("--kind takes COLUMN=KIND, not '{pair}'"))?;
         job.read.kinds.insert(column.into(), kind.parse::<Kind>().map_err(|error| error.to_string())?);
     }
-    job.target = text("target").or_else(|| job.read.labels.as_ref().map(|_| "label".into()));
+    // Names in a file lose the blanks around them.
+    let column = |name: &str| text(name).map(|text| text.trim().to_string());
+    job.target = column("target").or_else(|| job.read.labels.as_ref().map(|_| "label".into()));
     job.checkpoint = matches.get_one::<PathBuf>("checkpoint").cloned();
-    job.weights = text("weights");
+    job.weights = column("weights");
     let list = |name: &str| matches.get_many::<String>(name).into_iter().flatten().cloned().collect::<Vec<_>>();
-    (job.keep, job.features, job.metric) = (list("keep"), text("features"), text("scoring"));
+    let columns = |name: &str| list(name).iter().map(|text| text.trim().to_string()).collect();
+    (job.keep, job.ignore) = (columns("keep"), columns("ignore"));
+    (job.features, job.metric) = (text("features"), text("scoring"));
     if let Some(time) = text("budget") {
         job.budget = Some(duration(&time).ok_or_else(|| format!("--budget takes a time such as 90s, not '{time}'"))?);
     }
@@ -319,7 +323,6 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     for model in text("models").iter().flat_map(|text| split_names(text)) {
         job.models.push(Spec::parse(&model).unwrap_or_else(|| Spec::new(&model)));
     }
-    job.ignore = matches.get_many::<String>("ignore").into_iter().flatten().cloned().collect();
     job.task = match text("task").as_deref() {
         Some("classification") => Some(Task::Classification),
         Some(_) => Some(Task::Regression),
@@ -342,7 +345,7 @@ fn job(name: &str, matches: &ArgMatches) -> Result<Call, String> {
     job.seed = *matches.get_one("seed").expect("it has a default");
     job.test = *matches.get_one("test").expect("it has a default");
     job.no_scale = matches.get_flag("no-scale");
-    if let Some(column) = text("group") {
+    if let Some(column) = column("group") {
         job.split = Split::Group(column);
     } else if let Some(split) = text("split") {
         job.split = split.parse().map_err(|error: Error| error.to_string())?;

@@ -495,3 +495,27 @@ fn ctrl_c_keeps_the_best_if_asked() {
     assert!(out.contains("stopped early"), "{out}");
     assert!(done(at, &["inspect", "best.ermine"]).0.contains("state"));
 }
+
+#[test]
+fn an_infinite_value_is_named_where_it_stands() {
+    let folder = folder();
+    let at = folder.path();
+    for target in ["kind", "y"] {
+        let rows: String = (0..60).map(|i| format!("{i},{},{},{}\n", i * i % 7, ["u", "v"][i % 2], i % 11)).collect();
+        fs::write(at.join("inf.csv"), format!("a,b,kind,y\n{}", rows.replace("22,1,", "22,inf,"))).expect("written");
+        let talk = refused(at, &["fit", "inf.csv", "--target", target]);
+        assert!(talk.contains("column 'b', row 23: the value is infinity") && talk.contains("--na inf"), "{talk}");
+        done(at, &["fit", "inf.csv", "--target", target, "--na", "inf", "--effort", "quick"]);
+        // A formula that does not name it does not read it.
+        done(at, &["fit", "inf.csv", "--target", target, "--features", "a", "--effort", "quick"]);
+    }
+}
+
+#[test]
+fn blanks_around_a_name_do_not_count() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("blanks.csv"), fs::read_to_string(at.join("line.csv")).expect("read").replace("id,x", " id,  x"))
+        .expect("written");
+    done(at, &["fit", "blanks.csv", "--target", " y ", "--ignore", " id", "--model", "Ridge"]);
+}

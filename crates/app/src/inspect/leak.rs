@@ -59,6 +59,10 @@ fn of_classes(column: &Column, codes: &[u32], classes: usize, seed: u64, ctx: &C
     }
     let Column::Number(values) = column else { return Ok(None) };
     let x: Vec<f64> = rows.iter().map(|&row| values[row]).collect();
+    // A column that no feature is made of may hold anything.
+    if x.iter().any(|value| value.is_infinite()) {
+        return Ok(None);
+    }
     // Whole numbers of many values are mostly ids, which often go with whatever the table is sorted by.
     let mut distinct: Vec<u64> = x.iter().map(|value| value.to_bits()).collect();
     distinct.sort_unstable();

@@ -123,6 +123,10 @@ impl Plan {
         notes.extend(target.as_ref().and_then(decided_by));
         let whole = matches!(opened.place, Place::Memory(_)) && ctx.exchange().size() == 1;
         let (mut features, mut dropped) = usable_columns(job, opened, whole);
+        // With a formula only the columns that it names are read.
+        if job.features.is_none() {
+            check_finite(&features, opened, whole)?;
+        }
         if let (Some(target), true) = (&target, task.is_supervised()) {
             let Findings { dropped: misleading, worries } =
                 inspect::inspect(&opened.sample, &opened.summary, &features, target, &job.keep, ctx)?;
@@ -157,6 +161,7 @@ impl Plan {
         let (mut raw, mut derived) = (features.clone(), None);
         if let Some(terms) = terms {
             raw = terms::used(&terms, &features);
+            check_finite(&raw, opened, whole)?;
             notes.extend(terms::made_missing(&terms, &opened.sample.table, opened.rows)?);
             features = terms::derive(&terms, &opened.sample.table)?.schema();
             derived = Some(DerivedColumns { terms, schema: features.clone() });
@@ -258,6 +263,26 @@ fn task(job: &Job, named: Option<&Entry>, opened: &Opened) -> Result<Task> {
         (None, None, None) => Task::Clustering,
         (None, None, Some(target)) => task_of(target, opened)?,
     })
+}
+
+/// An infinite value has no place in a mean. Refused here, where its row is still known by its number in the table.
+fn check_finite(features: &Schema, opened: &Opened, whole: bool) -> Result<()> {
+    let infinite = |field: &&Field| {
+        let summary = opened.summary.iter().find(|summary| summary.name == field.name);
+        summary.is_some_and(|found| [found.min, found.max].into_iter().flatten().any(f64::is_infinite))
+    };
+    let Some(field) = features.columns.iter().find(infinite) else { return Ok(()) };
+    let row = match &opened.place {
+        Place::Memory(table) if whole => match table.column(&field.name)? {
+            Column::Number(values) => values.iter().position(|value| value.is_infinite()).map(|row| row + 1),
+            _ => None,
+        },
+        _ => None,
+    };
+    let name = &field.name;
+    let column = Some(ermine::core::error::Column::Name(name.clone()));
+    Err(Error::Value { row, column, problem: "the value is infinity".into() }
+        .hint(format!("--na inf treats it as missing, --ignore '{name}' leaves the column out")))
 }
 
 /// What a number of few values was taken for, and how to change it.
