@@ -87,6 +87,36 @@ def test_paper_holds_everything(page, tmp_path):
     assert re.search(r'data-wide="([^"]*)"', dom).group(1) == ""
 
 
+def test_a_phone_shows_everything(page, tmp_path):
+    """At 420 px nothing is wider than the page but what scrolls by itself, and every column has its picture."""
+    name, page = page
+    measure = """<script>
+        const out = (e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll");
+        const wide = [...document.querySelectorAll("main *")].filter(out);
+        document.documentElement.dataset.wide = wide.map((e) => e.tagName + "." + e.className).join(" ");
+        const empty = [...document.querySelectorAll(".card")].filter((e) => !e.textContent.trim());
+        document.documentElement.dataset.empty = empty.length;
+    </script>"""
+    head, _, _ = re.sub(r"<meta[^>]*Content-Security-Policy[^>]*>", "", page.read_text()).rpartition("</body>")
+    # A window of a browser cannot be as narrow as a phone, a frame can.
+    phone = tmp_path / "phone.html"
+    phone.write_text(head + measure + "</body></html>")
+    frame = tmp_path / "frame.html"
+    copy = "document.documentElement.dataset[n] = f.contentDocument.documentElement.dataset[n]"
+    frame.write_text(
+        f'<html><body><iframe id="f" src="{phone.name}" style="width: 420px; height: 900px"></iframe><script>'
+        f'onload = () => ["wide", "empty"].forEach((n) => {{ {copy} }})</script></body></html>'
+    )
+    dom, said = opened(frame, "--allow-file-access-from-files")
+    assert said == []
+    assert re.search(r'data-wide="([^"]*)"', dom).group(1) == ""
+    assert re.search(r'data-empty="(\d+)"', dom).group(1) == "0"
+    dom, _ = opened(page)
+    assert dom.count('class="card column') == 8 and 'aria-label="correlations"' in dom
+    assert "11 of 344 rows have a missing value" in dom
+    assert ("<h3>Each class, test rows</h3>" in dom) == (name in ("classes", "one model"))
+
+
 def test_names_are_text_and_never_markup(tmp_path):
     rows = "".join(
         f"{i % 7},{i * i % 11},{['<b>yes</b>', '</script><script>alert(1)</script>'][i % 2]}\n" for i in range(60)

@@ -17,7 +17,7 @@ mod workers;
 use args::{Call, FitCall, Inputs, Kept};
 use ermine::{Ctx, Error, Output, Result, Source};
 use ermine_app::{
-    Fitted, Job, Supervised,
+    Fitted, Job,
     check::Known,
     explain::trace_line,
     file, judge,

@@ -136,6 +136,53 @@ test("a run is seen by every page, also after a reload, and can be stopped", asy
   await Promise.all([page.context().close(), other.context().close()]);
 });
 
+test("two models are compared row by row", async () => {
+  const post = (path, body) =>
+    lab.ask(path, {
+      method: "POST",
+      body: typeof body === "string" ? body : JSON.stringify(body),
+      headers: { "content-type": "application/json" },
+    });
+  const { table } = await (await post("/api/tables/pair.csv", readFileSync(PENGUINS, "utf8"))).json();
+  for (const model of ["GaussianNB", "DecisionTreeClassifier(max_depth=1)"])
+    assert.equal((await post("/api/runs", { table, target: "sex", models: [model] })).status, 200);
+  const models = async () => {
+    const { models, runs } = await (await lab.ask("/api/state")).json();
+    const busy = runs.some(({ state }) => state === "waiting" || state === "running");
+    return busy ? [] : models.filter((model) => model.target === "sex").map((model) => model.name);
+  };
+  let names = [];
+  for (let wait = 0; names.length < 2 && wait < 300; wait++) {
+    await new Promise((done) => setTimeout(done, 200));
+    names = await models();
+  }
+  assert.ok(names.length >= 2, names.join());
+  const page = await newPage(browser);
+  await page.goto(lab.address);
+  await page.waitForSelector("#page h1");
+  await page.goto(`${lab.origin}/#/understand/${names[0]}`);
+  await page.click("text=Compare with another");
+  await page.waitForSelector("#verdict");
+  await page.waitForSelector("text=These rows were learnt from");
+  // What the page says is what the program says: rows by who is right add up, and so do those that differ.
+  const asked = { first: names[0], second: names[1], table };
+  const { diff, numbers } = await (await post("/api/diff", asked)).json();
+  const { both, first, second, neither } = diff.agreement;
+  assert.equal(both + first + second + neither, diff.rows);
+  assert.equal(diff.rows, 333);
+  assert.ok(diff.differing >= Math.max(first, second) && diff.examples.length === numbers.length);
+  const lines = readFileSync(PENGUINS, "utf8").trim().split("\n");
+  diff.examples.forEach(({ truth }, place) => assert.ok(lines[numbers[place]].includes(truth), `row ${numbers[place]}`));
+  for (const wrong of [
+    { ...asked, first: "../x" },
+    { ...asked, table: "../../etc/passwd" },
+  ])
+    assert.equal((await post("/api/diff", wrong)).status, 404);
+  assert.equal((await post("/api/diff", { ...asked, more: 1 })).status, 400);
+  await clean(page, "compare");
+  await page.context().close();
+});
+
 test("names and cells are text", async () => {
   const evil = "</script><img src=x onerror=globalThis.hit=1>";
   const rows = Array.from(
