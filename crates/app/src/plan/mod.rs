@@ -10,7 +10,7 @@ use crate::{
     rows::{Division, Encoded, Frame, Labels, Rows, feature_kinds},
     run::Job,
     store::{DerivedColumns, TargetColumn},
-    table::{Column, Form, Kind, Schema, Summary, Table, number_text},
+    table::{Column, Field, Form, Kind, Schema, Summary, Table, number_text},
 };
 use ermine::{Ctx, Entry, Error, Result, Task, core::rng};
 use serde::{Deserialize, Serialize};
