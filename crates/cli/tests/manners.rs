@@ -194,7 +194,7 @@ fn a_planted_row_is_found() {
         let b = if i == 100 { 30.0 - 2.0 * a } else { 2.0 * a + f64::from(i % 3) };
         text += &format!("{a},{b},{}\n", i % 7);
     }
-    fs::write(at.join("rows.csv"), text).expect("written");
+    fs::write(at.join("rows.csv"), &text).expect("written");
     for method in ["neighbours", "mahalanobis", "local"] {
         let found = json(at, &["outliers", "rows.csv", "--method", method, "--json"]);
         assert_eq!(found["top"][0]["row"], 101, "{method}");

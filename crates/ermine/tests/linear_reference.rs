@@ -201,7 +201,7 @@ fn dependent_columns() -> Vec<(&'static str, usize, Vec<f64>)> {
         (1.0 - u * u) * (-0.5 * u * u).exp()
     };
     made.push(("wavelets", p, (0..80 * p).map(|at| hat(at / p, at % p)).collect()));
-    made.push(("powers", 40, (0..100 * 40).map(|at| (0.01 * (at / 40) as f64).powi((at % 40) as i32 + 1)).collect()));
+    made.push(("powers", 40, (0..100 * 40).map(|at| (0.01 * (at / 40) as f64).powi(at % 40 + 1)).collect()));
     made
 }
 

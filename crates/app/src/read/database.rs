@@ -166,7 +166,7 @@ mod sqlite {
             None => only(query, tables(&database).map_err(wrong)?)?,
         };
         let mut statement = database.prepare(&sql).map_err(wrong)?;
-        let names: Vec<String> = statement.column_names().into_iter().map(String::from).collect();
+        let names: Vec<String> = statement.column_names().map(String::from).collect();
         check_names(query, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
         let mut found = statement.query([]).map_err(wrong)?;
         while let Some(row) = found.next().map_err(wrong)? {

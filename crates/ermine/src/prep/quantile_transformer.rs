@@ -207,7 +207,9 @@ fn between(x: f64, xs: &[f64], ys: &[f64], i: usize) -> f64 {
 
 impl Model for QuantileModel {
     fn cols(&self) -> usize {
-        self.quantiles.rows
+        // A row of quantiles for each column.
+        let Matrix { rows: columns, .. } = &self.quantiles;
+        *columns
     }
 
     fn outputs(&self) -> Vec<(Output, usize)> {
