@@ -169,6 +169,87 @@ fn lasso_gap_holds_where_columns_come_on_demand() {
     }
 }
 
+/// Columns that depend on each other, by name: rows and columns.
+fn dependent_columns() -> Vec<(&'static str, usize, Vec<f64>)> {
+    let mut rng = Ctx::new(8).rng("dependent", 0);
+    let (n, p) = (60, 240);
+    let mut made = Vec::new();
+    // Each a step away from the one before it.
+    let mut walk = vec![0.0; n * p];
+    let mut close = vec![0.0; n * p];
+    let mut binary = vec![0.0; n * p];
+    for row in 0..n {
+        let (mut level, mut near, mut bit) = (0.0, 0.0, 0.0);
+        for at in row * p..(row + 1) * p {
+            level += rng.normal();
+            near = 0.99 * near + 0.14 * rng.normal();
+            bit = if rng.uniform() < 0.1 { f64::from(u8::from(rng.uniform() < 0.4)) } else { bit };
+            (walk[at], close[at], binary[at]) = (level, near, bit);
+        }
+    }
+    made.push(("a walk", p, walk));
+    made.push(("neighbours", p, close));
+    made.push(("0 and 1", p, binary));
+    let noise: Vec<f64> = (0..n * (p + 20)).map(|_| rng.normal()).collect();
+    let band = |i: usize, j: usize| noise[i * (p + 20) + j..][..20].iter().sum::<f64>();
+    made.push(("bands", p, (0..n * p).map(|at| band(at / p, at % p)).collect()));
+    let step = |at: usize| f64::from(u8::from(at / 120 >= at % 120));
+    made.push(("steps", 120, (0..121 * 120).map(step).collect()));
+    let hat = |i: usize, j: usize| {
+        let width = [0.01, 0.03, 0.1, 0.3][j % 4];
+        let u = (i as f64 / 79.0 - (j / 4) as f64 / 59.0) / width;
+        (1.0 - u * u) * (-0.5 * u * u).exp()
+    };
+    made.push(("wavelets", p, (0..80 * p).map(|at| hat(at / p, at % p)).collect()));
+    made.push(("powers", 40, (0..100 * 40).map(|at| (0.01 * (at / 40) as f64).powi((at % 40) as i32 + 1)).collect()));
+    made
+}
+
+/// What is proven of the lasso holds for columns that depend on each other, and takes few working sets: the objective
+/// and a dual point are computed from the rows.
+#[test]
+fn lasso_of_dependent_columns() {
+    for (what, p, x) in dependent_columns() {
+        let n = x.len() / p;
+        let mut rng = Ctx::new(9).rng("noise", 0);
+        let y: Vec<f64> = x.chunks(p).map(|r| r[3] - r[p / 2] + 0.5 * r[p - 2] + 0.1 * rng.normal()).collect();
+        let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / n as f64;
+        let centre: Vec<f64> = (0..p).map(|j| mean(&mut x.iter().skip(j).step_by(p).copied())).collect();
+        let level = mean(&mut y.iter().copied());
+        // X'r / n of centred columns.
+        let pull = |r: &[f64], j: usize| mean(&mut (0..n).map(|i| (x[i * p + j] - centre[j]) * r[i]));
+        let target: Vec<f64> = y.iter().map(|y| y - level).collect();
+        let top = (0..p).map(|j| pull(&target, j).abs()).fold(0.0, f64::max);
+        let data = Data::new(X::dense(&x, p).unwrap()).real(&y).unwrap();
+        for (share, l1_ratio) in [(0.1, 1.0), (1e-2, 1.0), (1e-3, 1.0), (1e-2, 0.5)] {
+            let alpha = share * top / l1_ratio;
+            let fit = ElasticNet { alpha, l1_ratio, ..Default::default() }.fit(&data, &ctx()).unwrap();
+            let what = format!("{what}, {share} of the strongest, {l1_ratio}");
+            assert!(fit.log.converged() && fit.log.passes() <= 40, "{what}: {}", fit.log);
+            let (w, b) = (fit.model.coef.row(0), fit.model.intercept[0]);
+            let residual = |(row, y): (&[f64], &f64)| y - b - row.iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
+            let r: Vec<f64> = x.chunks(p).zip(&y).map(residual).collect();
+            let (l1, l2) = (alpha * l1_ratio, alpha * (1.0 - l1_ratio));
+            let squares = mean(&mut r.iter().map(|r| r * r)) + l2 * w.iter().map(|w| w * w).sum::<f64>();
+            let objective = 0.5 * squares + l1 * w.iter().map(|w| w.abs()).sum::<f64>();
+            let norm = (0..p).map(|j| (pull(&r, j) - l2 * w[j]).abs()).fold(0.0, f64::max);
+            let shrink = (l1 / norm).min(1.0);
+            let dual = shrink * mean(&mut target.iter().zip(&r).map(|(y, r)| y * r)) - 0.5 * shrink * shrink * squares;
+            // Or by strong convexity: half the square of the least subgradient over l2.
+            let least = |j: usize| match (pull(&r, j) - l2 * w[j], w[j]) {
+                (pull, 0.0) => (pull.abs() - l1).max(0.0),
+                (pull, w) => pull - l1 * w.signum(),
+            };
+            let strong =
+                if l2 > 0.0 { 0.5 * (0..p).map(|j| least(j).powi(2)).sum::<f64>() / l2 } else { f64::INFINITY };
+            let gap = strong.min(objective - dual);
+            assert!(gap <= 2e-4 * objective, "{what}: {gap:e} of {objective:e} is open");
+            let said = fit.log.objective.last().unwrap();
+            assert!((said - objective).abs() <= 1e-9 * (objective + top), "{what}: {said} is not {objective}");
+        }
+    }
+}
+
 #[test]
 fn ridge_by_leave_one_out_and_by_evidence() {
     let sample = Sample::new();

@@ -692,8 +692,9 @@ pub fn solve(
         let (sum, squares_w) = (w.iter().map(|w| w.abs()).sum::<f64>(), simd::dot(w, w));
         let primal = 0.5 * squares + l1 * sum + 0.5 * l2 * squares_w;
         let fitted = yy - simd::dot(w, &linear);
-        // The longest multiple that is feasible, or less where the dual is higher.
-        let longest = if norm > l1 { l1 / norm } else { f64::INFINITY };
+        // The longest multiple that is feasible, or less where the dual is higher. A norm that rounding puts below l1 is
+        // no licence for more: at the optimum the unbounded multiple is above one.
+        let longest = if norm > 0.0 { l1 / norm } else { f64::INFINITY };
         let shrink = (fitted / (squares + l2 * squares_w)).clamp(0.0, longest.max(0.0)).min(longest);
         let shrink = if shrink.is_finite() { shrink } else { 1.0 };
         let dual = shrink * fitted - 0.5 * shrink * shrink * (squares + l2 * squares_w);
