@@ -23,7 +23,8 @@ fn main() {
         let bytes = std::fs::read(format!("{}.{name}", file.as_deref().unwrap())).unwrap();
         bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
     };
-    let ctx = Ctx::new(0);
+    let threads = std::env::var("THREADS").map_or(usize::MAX, |threads| threads.parse().unwrap());
+    let ctx = Ctx::new(0).with_threads(threads);
     let shape = |t: &str| match t {
         "ols" => (1_000_000, 50),
         "ols_wide" | "lasso_tall" => (20_000, 1000),
@@ -68,7 +69,8 @@ fn main() {
         "lasso_tall" | "lasso_wide" => {
             let alpha = std::env::var("ALPHA").map_or(0.1, |a| a.parse().unwrap());
             let tol = std::env::var("TOL").map_or(1e-4, |a| a.parse().unwrap());
-            run(&|| say(Lasso { alpha, tol, ..Default::default() }.fit(&real, &ctx).unwrap()))
+            let l1_ratio = std::env::var("RATIO").map_or(1.0, |a| a.parse().unwrap());
+            run(&|| say(ElasticNet { alpha, l1_ratio, tol, ..Default::default() }.fit(&real, &ctx).unwrap()))
         }
         "lasso_cv" => run(&|| {
             let fit = LassoCV::default().fit(&real, &ctx).unwrap();

@@ -244,11 +244,11 @@ fn run(case: &Case, counts: &mut Counts) -> Result<(), String> {
     };
     counts.sound += 1;
     (entry.load)(&fit.model.to_bytes()).map_err(|error| format!("cannot be loaded again: {error}"))?;
-    let ctx = Ctx::new(3).with_threads(1);
     for (output, _) in fit.model.outputs() {
         if matches!(output, Output::Inverse) {
             continue;
         }
+        let ctx = Ctx::new(3).with_threads(1).with_deadline(Instant::now() + TIME);
         let out = match predict(&ctx, &*fit.model, &x, output, entry.info.missing) {
             Ok(out) => out,
             // What a fit takes, its model may still refuse in words.

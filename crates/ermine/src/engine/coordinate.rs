@@ -8,10 +8,12 @@
 //! that matrix whatever the number of rows; Anderson's extrapolation cuts the number of sweeps (Bertrand and Massias
 //! 2021). Columns that are nearly dependent would take sweeps without end, so sweeps alternate with Newton steps on the
 //! support, each with an exact search along the kinks that it crosses (as in the feature-sign search of Lee, Battle,
-//! Raina and Ng 2007). Between working sets one pass gives the correlation of every column with the residual, and with
-//! it the duality gap and a ball that holds the dual solution: columns that the ball proves to be zero are dropped
-//! (gap-safe screening: Ndiaye, Fercoq, Gramfort and Salmon 2017), and the working set grows by those nearest to
-//! entering (Massias, Gramfort and Salmon 2018). The fit ends when the gap says so, and the gap is its certificate.
+//! Raina and Ng 2007), and with no more work than the sweeps. Early sets are solved to a tenth of the gap of all
+//! columns, and a large set by smaller ones within it, whose G fits in the cache. Between working sets one pass gives
+//! the correlation of every column with the residual, and with it the duality gap and a ball that holds the dual
+//! solution: columns that the ball proves to be zero are dropped (gap-safe screening: Ndiaye, Fercoq, Gramfort and
+//! Salmon 2017), and the working set grows by those nearest to entering (Massias, Gramfort and Salmon 2018). The fit
+//! ends when the gap says so, and the gap is its certificate.
 //!
 //! G comes from one pass over the rows when there are few columns or many strengths; otherwise column by column as
 //! needed. Both are sums, so that a lasso runs on any source and any number of workers. Cost of a pass O(n p), of a
@@ -46,14 +48,17 @@ const ANDERSON: usize = 5;
 const CRAWL: usize = 6;
 
 impl Quadratic<'_> {
-    /// Sweeps and leaps until neither lowers the objective by more than `enough`, at most `sweeps` times; returns the
-    /// sweeps made.
-    pub fn descend(&self, w: &mut [f64], enough: f64, sweeps: usize) -> usize {
+    /// Sweeps and leaps until neither lowers the objective by more than `enough`, or until `good` of w and c - G w is
+    /// good enough, at most `sweeps` times; returns the sweeps made.
+    pub fn descend(&self, w: &mut [f64], enough: f64, sweeps: usize, good: &dyn Fn(&[f64], &[f64]) -> bool) -> usize {
         let mut slope = self.slope(w);
+        // What sweeps have cost so far and leaps have not used up.
+        let mut work = 0.0;
         let mut history: Vec<Vec<f64>> = vec![w.to_vec()];
         let (mut signs, mut crawled) = (self.signs(w), 0);
         for sweep in 1..=sweeps {
-            let fall = self.sweep(w, &mut slope);
+            let (fall, moved) = self.sweep(w, &mut slope);
+            work += (moved * w.len()) as f64;
             if fall > enough {
                 history.push(w.to_vec());
                 if history.len() <= ANDERSON {
@@ -74,7 +79,9 @@ impl Quadratic<'_> {
             let settled = now == signs;
             if fall <= enough || settled || crawled >= CRAWL {
                 crawled = 0;
-                let leapt = self.leap(w, &mut slope);
+                // At the end a leap decides; before it, leaps get as much work as sweeps.
+                let leapt = self.leap(w, &mut slope, if fall <= enough { f64::INFINITY } else { work });
+                work = 0.0;
                 if fall <= enough && leapt <= enough {
                     return sweep;
                 }
@@ -82,6 +89,9 @@ impl Quadratic<'_> {
             signs = self.signs(w);
             // Rounding of many updates does not pile up.
             slope = self.slope(w);
+            if good(w, &slope) {
+                return sweep;
+            }
             history.clear();
             history.push(w.to_vec());
         }
@@ -93,11 +103,12 @@ impl Quadratic<'_> {
     }
 
     /// Newton steps on the support, `(G + l2 I) d = c - G w - l2 w - l1 sign`, each to the least point along its
-    /// direction, until one crosses no kink; returns by how much the objective fell.
-    fn leap(&self, w: &mut [f64], slope: &mut Vec<f64>) -> f64 {
+    /// direction, until one crosses no kink or the work is used up; returns by how much the objective fell.
+    fn leap(&self, w: &mut [f64], slope: &mut Vec<f64>, work: f64) -> f64 {
         let start = self.value(w, slope);
         // A step costs the cube of the support, so that large ones take turns with sweeps.
-        let most = (20_000_000_000.0 / (w.iter().filter(|w| **w != 0.0).count() as f64).powi(3)).clamp(1.0, 100.0);
+        let support = w.iter().filter(|w| **w != 0.0).count() as f64;
+        let most = (20_000_000_000.0 / support.powi(3)).min(work / (support.powi(3) / 24.0)).clamp(1.0, 100.0);
         for _ in 0..most as usize {
             let support: Vec<usize> = (0..w.len()).filter(|&j| w[j] != 0.0 && self.gram[(j, j)] > 0.0).collect();
             let Some(direction) = self.newton(w, slope, &support) else { break };
@@ -193,9 +204,10 @@ impl Quadratic<'_> {
         quadratic + kinked + 0.5 * self.l2 * simd::dot(w, w)
     }
 
-    /// One exact step along each coordinate; returns a bound from below of how far the objective fell.
-    fn sweep(&self, w: &mut [f64], slope: &mut [f64]) -> f64 {
-        let mut fall = 0.0;
+    /// One exact step along each coordinate; returns a bound from below of how far the objective fell, and how many
+    /// coordinates moved.
+    fn sweep(&self, w: &mut [f64], slope: &mut [f64]) -> (f64, usize) {
+        let (mut fall, mut moved) = (0.0, 0);
         for j in 0..w.len() {
             let curvature = self.gram[(j, j)];
             if curvature <= 0.0 {
@@ -208,9 +220,10 @@ impl Quadratic<'_> {
                 simd::add_scaled(-change, self.gram.row(j), slope);
                 w[j] = new;
                 fall += 0.5 * (curvature + self.l2) * change * change;
+                moved += 1;
             }
         }
-        fall
+        (fall, moved)
     }
 }
 
@@ -642,10 +655,45 @@ pub struct Solved {
     pub path: Vec<f64>,
 }
 
+/// A point and its dual: the residual, shrunk until no column correlates with it beyond l1.
+struct Pair {
+    primal: f64,
+    dual: f64,
+    shrink: f64,
+}
+
+impl Penalty {
+    /// How column j, of those that are not known to be zero, pulls at w.
+    fn touching(&self, q: &[f64], w: &[f64], j: usize) -> f64 {
+        let pull = q[j] - self.l2 * w[j];
+        if self.positive { pull } else { pull.abs() }
+    }
+
+    /// At w with `q` = c - G w and the mean of the squared residuals; `norm` is the strongest pull.
+    fn pair(&self, w: &[f64], linear: &[f64], squares: f64, yy: f64, norm: f64) -> Pair {
+        let squares_w = simd::dot(w, w);
+        let primal = 0.5 * squares + self.l1 * w.iter().map(|w| w.abs()).sum::<f64>() + 0.5 * self.l2 * squares_w;
+        let fitted = yy - simd::dot(w, linear);
+        // The longest multiple that is feasible, or less where the dual is higher. A norm that rounding puts below l1
+        // is no licence for more: at the optimum the unbounded multiple is above one.
+        let longest = if norm > 0.0 { self.l1 / norm } else { f64::INFINITY };
+        let shrink = (fitted / (squares + self.l2 * squares_w)).clamp(0.0, longest.max(0.0)).min(longest);
+        let shrink = if shrink.is_finite() { shrink } else { 1.0 };
+        let dual = shrink * fitted - 0.5 * shrink * shrink * (squares + self.l2 * squares_w);
+        Pair { primal, dual, shrink }
+    }
+}
+
 /// The strength above which every coefficient is zero.
 pub fn strongest(columns: &dyn Columns, positive: bool) -> f64 {
     columns.linear().iter().fold(0.0, |top, &c| f64::max(top, if positive { c } else { c.abs() }))
 }
+
+/// A working set is solved to the end where its gap would have to be within so many tolerances: the last one always is.
+const LOOSE: f64 = 30.0;
+
+/// A working set of a working set is chosen anew at most so many times.
+const ROUNDS: usize = 50;
 
 /// Below this many columns a working set is all of them.
 const SMALL: usize = 64;
@@ -661,6 +709,70 @@ fn nearest(mut distances: Vec<(f64, usize)>, size: usize) -> Vec<usize> {
     columns
 }
 
+/// A working set with its matrix. What moves in it is a working set again: a sweep of a hundred columns among
+/// thousands reads what fits in the cache.
+struct Block<'a> {
+    gram: &'a Matrix,
+    linear: &'a [f64],
+    yy: f64,
+    penalty: Penalty,
+}
+
+impl Block<'_> {
+    /// Until the duality gap is within `target`, or nothing lowers the objective by more than `enough`.
+    fn solve(&self, w: &mut [f64], target: f64, enough: f64, ctx: &Ctx) -> Result<()> {
+        let Penalty { l1, l2, positive } = self.penalty;
+        let mut before: Vec<usize> = Vec::new();
+        let (mut exact, mut crowded) = (false, false);
+        let all: Vec<f64> = vec![l1; w.len()];
+        let whole = Quadratic { gram: self.gram, linear: self.linear, l1: &all, l2, positive };
+        for _ in 0..ROUNDS {
+            ctx.check()?;
+            let slope = whole.slope(w);
+            let here = self.gap(w, &slope, self.linear);
+            if here <= target {
+                break;
+            }
+            let distance = |j: usize| match w[j] {
+                0.0 => l1 - self.penalty.touching(&slope, w, j),
+                _ => f64::NEG_INFINITY,
+            };
+            let near: Vec<(f64, usize)> =
+                (0..w.len()).map(|j| (distance(j), j)).filter(|(distance, _)| *distance < 0.0).collect();
+            let support = w.iter().filter(|w| **w != 0.0).count();
+            let active = nearest(near, support + support / 2 + SMALL);
+            let again = active == before;
+            if again && exact {
+                break;
+            }
+            if 2 * active.len() > w.len() {
+                whole.descend(w, enough, 2000, &|w, q| self.gap(w, q, self.linear) <= target);
+                break;
+            }
+            // The same columns again, or none that would enter: to the end.
+            exact = again || active.iter().all(|&j| w[j] != 0.0);
+            let gram = Matrix::from_fn(active.len(), active.len(), |i, j| self.gram[(active[i], active[j])]);
+            let linear: Vec<f64> = active.iter().map(|&j| self.linear[j]).collect();
+            let problem = Quadratic { gram: &gram, linear: &linear, l1: &all[..active.len()], l2, positive };
+            let mut part: Vec<f64> = active.iter().map(|&j| w[j]).collect();
+            let goal = if exact || crowded { target } else { target.max(0.1 * here) };
+            problem.descend(&mut part, enough, 2000, &|w, q| self.gap(w, q, &linear) <= goal);
+            crowded = 4 * part.iter().filter(|w| **w != 0.0).count() > 3 * part.len();
+            active.iter().zip(&part).for_each(|(&j, &value)| w[j] = value);
+            before = active;
+        }
+        Ok(())
+    }
+
+    /// Of the problem with these columns only: `q` = c - G w and `linear` = c of them.
+    fn gap(&self, w: &[f64], q: &[f64], linear: &[f64]) -> f64 {
+        let explained: f64 = w.iter().zip(linear).zip(q).map(|((w, c), q)| w * (c + q)).sum();
+        let norm = (0..w.len()).fold(0.0, |top: f64, j| top.max(self.penalty.touching(q, w, j)));
+        let pair = self.penalty.pair(w, linear, (self.yy - explained).max(0.0), self.yy, norm);
+        pair.primal - pair.dual
+    }
+}
+
 /// From `w` to where the duality gap is within `tol` of the objective.
 pub fn solve(
     columns: &mut dyn Columns,
@@ -671,7 +783,7 @@ pub fn solve(
     ctx: &Ctx,
 ) -> Result<Solved> {
     let p = columns.cols();
-    let Penalty { l1, l2, positive } = penalty;
+    let Penalty { l1, l2, .. } = penalty;
     let linear = columns.linear().to_vec();
     let yy = columns.scale();
     let mut alive: Vec<bool> = (0..p).map(|j| columns.length2(j) > 0.0).collect();
@@ -680,32 +792,20 @@ pub fn solve(
     let mut tighten = 0.1;
     let mut path: Vec<f64> = Vec::new();
     let (mut best_dual, mut best_gap) = (f64::NEG_INFINITY, f64::INFINITY);
-    let mut stalled = 0;
+    let (mut stalled, mut crowded) = (0, false);
     loop {
         ctx.check()?;
         let (q, squares) = columns.correlations(w)?;
-        // A feasible dual point: the residual, shrunk until no column correlates with it beyond l1.
-        let touching = |j: usize| q[j] - l2 * w[j];
-        let norm = (0..p)
-            .filter(|&j| alive[j])
-            .fold(0.0, |top: f64, j| top.max(if positive { touching(j) } else { touching(j).abs() }));
-        let (sum, squares_w) = (w.iter().map(|w| w.abs()).sum::<f64>(), simd::dot(w, w));
-        let primal = 0.5 * squares + l1 * sum + 0.5 * l2 * squares_w;
-        let fitted = yy - simd::dot(w, &linear);
-        // The longest multiple that is feasible, or less where the dual is higher. A norm that rounding puts below l1 is
-        // no licence for more: at the optimum the unbounded multiple is above one.
-        let longest = if norm > 0.0 { l1 / norm } else { f64::INFINITY };
-        let shrink = (fitted / (squares + l2 * squares_w)).clamp(0.0, longest.max(0.0)).min(longest);
-        let shrink = if shrink.is_finite() { shrink } else { 1.0 };
-        let dual = shrink * fitted - 0.5 * shrink * shrink * (squares + l2 * squares_w);
+        let touching = |j: usize| penalty.touching(&q, w, j);
+        let norm = (0..p).filter(|&j| alive[j]).fold(0.0, |top: f64, j| top.max(touching(j)));
+        let Pair { primal, dual, shrink } = penalty.pair(w, &linear, squares, yy, norm);
         // Dual points stay feasible whatever w becomes: the best so far counts.
         best_dual = best_dual.max(dual);
         let mut gap = primal - best_dual;
         if l2 > 0.0 {
             let least = |j: usize| match w[j] {
-                0.0 if positive => (touching(j) - l1).max(0.0),
-                0.0 => (touching(j).abs() - l1).max(0.0),
-                w => touching(j) - l1 * w.signum(),
+                0.0 => (touching(j) - l1).max(0.0),
+                at => q[j] - l2 * at - l1 * at.signum(),
             };
             gap = gap.min((0..p).filter(|&j| alive[j]).map(|j| least(j).powi(2)).sum::<f64>() / (2.0 * l2));
         }
@@ -718,6 +818,7 @@ pub fn solve(
         }
         // A gap that no longer shrinks is the floor of rounding, unless the inner solves were too loose or the set too
         // small.
+        let shrank = bound.gap < 0.75 * best_gap;
         if bound.gap >= 0.5 * best_gap {
             tighten = f64::max(tighten * 1e-2, 1e-12);
         }
@@ -734,8 +835,7 @@ pub fn solve(
                 continue;
             }
             let length = (columns.length2(j) + l2).sqrt();
-            let correlation = if positive { touching(j) } else { touching(j).abs() };
-            let slack = l1 - shrink * correlation;
+            let slack = l1 - shrink * touching(j);
             if slack > radius * length {
                 // Proved to be zero at the optimum; what stood there is taken back.
                 alive[j] = w[j] != 0.0;
@@ -749,15 +849,22 @@ pub fn solve(
         set_size = if near.len() <= SMALL {
             near.len()
         } else {
-            near.len().min((support + support / 2 + SMALL).max(set_size))
+            // Zeros beyond as many as there are others cost much and seldom enter, unless without them nothing moves.
+            let most = if shrank { 2 * support + SMALL } else { usize::MAX };
+            near.len().min((support + support / 2 + SMALL).max(set_size.min(most)))
         };
         let set = nearest(near, set_size);
         let gram = columns.block(&set)?;
         let inner: Vec<f64> = set.iter().map(|&j| linear[j]).collect();
-        let problem = Quadratic { gram: &gram, linear: &inner, l1: &vec![l1; set.len()], l2, positive };
         let mut part: Vec<f64> = set.iter().map(|&j| w[j]).collect();
         let enough = (tighten * bound.tolerance.min(bound.gap) * 0.1).max(yy * 1e-18);
-        problem.descend(&mut part, enough, 2000);
+        // While columns are still missing, the gap of those that are there need not be much below that of all.
+        let loose = tighten * bound.gap;
+        // A set whose columns nearly all entered is a hint of more columns than rows can tell apart: a loose solution
+        // would take in all of them.
+        let target = if loose > LOOSE * bound.tolerance && !crowded { loose } else { f64::NEG_INFINITY };
+        Block { gram: &gram, linear: &inner, yy, penalty }.solve(&mut part, target, enough, ctx)?;
+        crowded = 4 * part.iter().filter(|w| **w != 0.0).count() > 3 * part.len() && part.len() > SMALL;
         set.iter().zip(&part).for_each(|(&j, &value)| w[j] = value);
         set_size *= 2;
     }

@@ -535,7 +535,7 @@ impl Curvature {
         let problem = coordinate::Quadratic { gram: &gram, linear: &linear, l1: &penalties, l2: 0.0, positive: false };
         let mut w = theta.to_vec();
         let scale = self.loss.abs().max(f64::MIN_POSITIVE);
-        problem.descend(&mut w, scale * 1e-16, 2000);
+        problem.descend(&mut w, scale * 1e-16, 2000, &|_, _| false);
         w.iter().zip(theta).map(|(new, old)| new - old).collect()
     }
 }
