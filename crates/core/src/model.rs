@@ -436,6 +436,10 @@ pub struct Info {
     pub target: Domain,
     /// Parameters that are counted in the units of the target, such as the width of a tube.
     pub target_units: &'static [&'static str],
+    /// Values of parameters that suit a few hundred rows where the defaults are made for many: a comparison starts
+    /// there.
+    #[serde(skip)]
+    pub on_few_rows: &'static [(&'static str, f64)],
     pub flexibility: Flexibility,
     /// Whether more rows keep improving it where simpler models have stopped: on a sample it looks worse than it is.
     pub keeps_learning: bool,
@@ -468,6 +472,7 @@ impl Info {
             word_counts: false,
             target: Domain::Any,
             target_units: &[],
+            on_few_rows: &[],
             flexibility: Flexibility::Linear,
             keeps_learning: false,
             not_compared: None,

@@ -12,6 +12,8 @@ use ermine::{
 };
 use rustc_hash::FxHashSet;
 
+/// Fewer rows than this are few.
+const FEW_ROWS: usize = 1000;
 /// Terms of a text column that a row has.
 const TERMS_IN_ROW: usize = 40;
 
@@ -48,10 +50,27 @@ pub fn candidates(task: Task, asked: &[Spec], rows: &Rows) -> Result<(Vec<Spec>,
     for entry in MODELS.iter().filter(|entry| entry.info.task == task) {
         match unsuited(entry, rows) {
             Some(reason) => left_out.push((entry.name.to_string(), reason)),
-            None => tried.push(in_units(Spec::new(entry.name), rows)?),
+            None => tried.push(in_units(start(entry.name, rows)?, rows)?),
         }
     }
     Ok((tried, left_out))
+}
+
+/// Where a comparison starts: the defaults, or of few rows what suits them.
+pub fn start(model: &str, rows: &Rows) -> Result<Spec> {
+    let (mut spec, entry) = (Spec::new(model), ermine::entry(model)?);
+    if rows.len() >= FEW_ROWS {
+        return Ok(spec);
+    }
+    for param in (entry.params)() {
+        let known = entry.info.on_few_rows.iter().find(|(name, _)| *name == param.name);
+        if let Some((name, value)) = known {
+            let is_count = matches!(param.default, Value::Int(_));
+            let value = if is_count { Value::Int(*value as i64) } else { Value::Float(*value) };
+            spec.params.insert((*name).into(), value);
+        }
+    }
+    Ok(spec)
 }
 
 /// Parameters that are in the units of the target, brought to its scale.

@@ -13,8 +13,8 @@
 //! is chosen where no model is better by more than the error.
 
 use super::{
-    Comparison, Standing,
-    candidates::{Size, candidates, in_units},
+    Comparison, Standing, blend,
+    candidates::{Size, candidates, in_units, start},
     standing::{is_guess, mark, mean_and_error, prefer_guess, prefer_simple},
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     table::Schema,
 };
 use ermine::{
-    Cancel, Ctx, Error, Output, Result, Spec, Task, Value,
+    Cancel, Ctx, Error, Matrix, Output, Result, Spec, Task, Value,
     core::{
         ctx::{Alone, Progress, all_gather},
         rng,
@@ -41,8 +41,11 @@ const FIRST_RUNG: usize = 2000;
 const SEARCH_ROWS: usize = 10_000;
 /// How many models are searched.
 const FINALISTS: usize = 3;
-/// How many models a blend has at most.
+/// How many models a blend has at most, and among how many they are sought.
 const BLENDED: usize = 3;
+const BLENDED_OF: usize = 8;
+/// Predicted numbers of a candidate that are kept for a blend.
+const MOST_KEPT: usize = 200_000;
 /// Shares of the work that are spent when the samples, all rows, and the search are done.
 const SAMPLES_END: f64 = 0.3;
 const RUNGS_END: f64 = 0.6;
@@ -122,6 +125,8 @@ pub(super) struct Scored {
     pub scores: Vec<f64>,
     /// Log loss on each fold, infinite without probabilities.
     pub losses: Vec<f64>,
+    /// What was said of the held-out rows, if it is kept.
+    pub said: Vec<Matrix>,
     pub seconds: f64,
     /// Why there are no scores.
     pub problem: Option<String>,
@@ -137,6 +142,8 @@ struct Course<'a> {
     rows: &'a Rows,
     size: Size,
     spent: f64,
+    /// Whether predictions of held-out rows are kept, for a blend; not where they take much memory.
+    keeps_predictions: bool,
     /// How models did on each rung: rows, and the metric.
     curves: BTreeMap<String, Vec<(usize, f64)>>,
     /// What the clock, and what the effort did not allow.
@@ -153,7 +160,12 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
     }
     let size = Size::of(rows);
     let (curves, cuts, skipped) = (BTreeMap::new(), Vec::new(), Vec::new());
-    let mut course = Course { contest, rows, size, spent: 0.0, curves, cuts, skipped };
+    let width = match &rows.labels.target {
+        Some(Encoded::Class { names, .. }) => names.len(),
+        _ => 1,
+    };
+    let keeps_predictions = contest.models.is_empty() && rows.len().saturating_mul(width) <= MOST_KEPT;
+    let mut course = Course { contest, rows, size, spent: 0.0, keeps_predictions, curves, cuts, skipped };
     let (mut standings, out, last) = course.climb(specs, ctx)?;
     let mut searched = 0;
     if contest.draws > 0 && !standings.is_empty() {
@@ -399,23 +411,26 @@ impl Course<'_> {
         let estimator = ermine::make(spec)?;
         let (loss, squares) = (metrics::metric("neg_log_loss")?, metrics::metric("neg_mean_squared_error")?);
         let spread = rung.spread();
-        let score = |said: Predictions, learnt: &Labels, test: &Labels| -> Result<(f64, f64, bool)> {
+        let score = |said: Predictions, learnt: &Labels, test: &Labels| -> Result<(f64, f64, bool, Option<Matrix>)> {
             let truth = test.target.as_ref().ok_or_else(|| Error::Data("there is no target".into()))?;
             let weights = test.weights.as_deref();
             let value = match metric.name == "r2" && spread > 0.0 {
                 true => 1.0 - said.metric(squares, truth, weights)?.abs() / spread,
                 false => said.metric(metric, truth, weights)?,
             };
-            Ok((value, said.metric(loss, truth, weights).unwrap_or(f64::INFINITY), is_wild(&said, learnt, truth)))
+            let of_loss = said.metric(loss, truth, weights).unwrap_or(f64::INFINITY);
+            let kept = said.get(Output::Value).or(said.get(Output::Probability)).filter(|_| self.keeps_predictions);
+            Ok((value, of_loss, is_wild(&said, learnt, truth), kept.cloned()))
         };
         let outcome = judge::cross_validate(&rung.rows, folds, &*estimator, self.contest.features, None, ctx, score);
         let seconds = begin.elapsed().as_secs_f64();
         let none = Scored { seconds, ..Scored::default() };
         Ok(match outcome {
             Ok(folds) => Scored {
-                losses: folds.iter().map(|(_, loss, _)| *loss).collect(),
-                wild: folds.iter().any(|(.., wild)| *wild),
-                scores: folds.into_iter().map(|(value, ..)| value).collect(),
+                losses: folds.iter().map(|(_, loss, ..)| *loss).collect(),
+                wild: folds.iter().any(|(_, _, wild, _)| *wild),
+                scores: folds.iter().map(|(value, ..)| *value).collect(),
+                said: folds.into_iter().filter_map(|(.., said)| said).collect(),
                 ..none
             },
             Err(Error::Cancelled) => Scored { problem: Some("stopped early".into()), cut: true, ..none },
@@ -445,7 +460,7 @@ impl Course<'_> {
                 continue;
             }
             let seed = rng::key(contest.seed, &standing.model, 0);
-            let mut draws = search::random(&Spec::new(&standing.model), &space, contest.draws + 1, seed)?;
+            let mut draws = search::random(&start(&standing.model, self.rows)?, &space, contest.draws + 1, seed)?;
             draws = draws.into_iter().map(|spec| in_units(spec, self.rows)).collect::<Result<_>>()?;
             draws[0] = standing.spec.clone();
             finalists.push(draws);
@@ -562,16 +577,24 @@ impl Course<'_> {
             standings.iter().filter(|standing| standing.rows == rows && !standing.wild && standing.can_vote())
         {
             let is_new = members.iter().all(|member| member.model != standing.model);
-            if members.len() < BLENDED && is_new && !is_guess(&standing.model) {
+            if members.len() < BLENDED_OF && is_new && !is_guess(&standing.model) {
                 members.push(standing);
             }
         }
-        if members.len() < 2 {
+        let shares = blend::shares(&members, last.rows.labels(), &last.folds);
+        let mut shares = shares.unwrap_or_else(|| vec![1.0; members.len().min(BLENDED)]);
+        let of =
+            |(member, share): (&&Standing, &f64)| (*share > 0.0).then(|| Value::Model(Box::new(member.spec.clone())));
+        let specs: Vec<Value> = members.iter().zip(&shares).filter_map(of).collect();
+        shares.retain(|share| *share > 0.0);
+        if specs.len() < 2 {
             return Ok(());
         }
-        let specs = members.iter().map(|member| Value::Model(Box::new(member.spec.clone()))).collect();
         let mut blend = Spec::new(voting);
         blend.params.insert("estimators".into(), Value::List(specs));
+        if self.keeps_predictions {
+            blend.params.insert("weights".into(), Value::List(shares.into_iter().map(Value::Float).collect()));
+        }
         if self.contest.task == Task::Classification {
             blend.params.insert("voting".into(), Value::Text("soft".into()));
         }
@@ -681,7 +704,7 @@ mod tests {
         let labels = |y: &[f64]| Labels { target: Some(Encoded::Real(y.to_vec())), ..Labels::default() };
         let said = |value: f64| {
             let mut said = Predictions::default();
-            said.insert(Output::Value, ermine::Matrix::new(vec![1.0, value], 2, 1));
+            said.insert(Output::Value, Matrix::new(vec![1.0, value], 2, 1));
             said
         };
         let learnt = labels(&[0.0, 10.0, 4.0]);

@@ -1,5 +1,6 @@
 //! Which model? The one that was asked for, or the best of a comparison.
 
+mod blend;
 mod candidates;
 pub mod clusters;
 mod compare;

@@ -1,9 +1,9 @@
 //! How one candidate did, who is tied with the best, and which of them is chosen.
 
 use super::compare::Scored;
-use ermine::{Flexibility, Result, Spec, Task, Value, core::ctx::Candidate, metrics::Metric, search};
+use ermine::{Flexibility, Matrix, Result, Spec, Task, Value, core::ctx::Candidate, metrics::Metric, search};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// One line of the leaderboard.
 #[derive(Clone, Debug, Serialize)]
@@ -39,6 +39,9 @@ pub struct Standing {
     /// Log loss on each fold, where there are probabilities.
     #[serde(skip)]
     pub(super) losses: Vec<f64>,
+    /// What it says of the held-out rows of each of the first folds, where that is kept.
+    #[serde(skip)]
+    pub(super) said: Vec<Arc<Matrix>>,
 }
 
 impl Standing {
@@ -62,11 +65,12 @@ impl Standing {
             note: None,
             tie: f64::NEG_INFINITY,
             losses: Vec::new(),
+            said: Vec::new(),
         })
     }
 
     pub(super) fn scored(mut self, outcome: Scored, folds: usize) -> Standing {
-        let Scored { scores, losses, seconds, problem, wild, .. } = outcome;
+        let Scored { scores, losses, said, seconds, problem, wild, .. } = outcome;
         let tie = -losses.iter().sum::<f64>() / losses.len() as f64;
         (self.seconds, self.note) = (seconds, problem);
         if self.note.is_none() {
@@ -82,6 +86,9 @@ impl Standing {
                 self.note = Some("the score is not defined on every fold".into());
             }
             (self.scores, self.losses) = (scores, losses);
+            if self.said.is_empty() {
+                self.said = said.into_iter().map(Arc::new).collect();
+            }
         }
         self
     }

@@ -170,6 +170,13 @@ macro_rules! boosting {
                 )],
                 flexibility: Flexibility::Ensemble,
                 keeps_learning: true,
+                // Leaves of 20 rows leave nothing to split in a hundred rows.
+                on_few_rows: &[
+                    ("learning_rate", 0.05),
+                    ("max_iter", 300.0),
+                    ("max_leaf_nodes", 8.0),
+                    ("min_samples_leaf", 5.0),
+                ],
 ..Info::new("ensemble", $task, "min_F sum_i w_i loss(y_i, F(x_i)), F a sum of small trees", Passes::Shares(REASON))
             };
 
