@@ -22,7 +22,7 @@ mod text;
 
 use convert::{Rows, Spec, TargetArray, array, failure, matrix, values};
 use ermine::{
-    AnyModel, Ctx, Data, Entry, MODELS, Output, Source,
+    AnyModel, Ctx, Data, Entry, MODELS, Output, Source, Task,
     core::{param, source::Shard},
 };
 use exchange::PyExchange;
@@ -59,8 +59,11 @@ fn models() -> String {
     json!(models).to_string()
 }
 
-/// Predicted seconds below which a fit runs on the thread that asks for it.
+/// Predicted seconds below which a fit is not worth the start of threads.
 const SHORT: f64 = 0.005;
+
+/// So many numbers are looked at sooner than a thread is started for them.
+const FEW: usize = 100_000;
 
 /// A fitted model. It never changes, so copies share it.
 #[pyclass(frozen, module = "ermine._ermine")]
@@ -114,10 +117,16 @@ impl Model {
             Some(model) => estimator.resume(&**model, rows, ctx),
             None => estimator.fit(rows, ctx),
         };
-        // A short fit is over before a thread for it would be worth its start, or anybody could interrupt it.
+        // A short fit is over before threads would be worth their start, or anybody could interrupt it. It is handed
+        // over once: on a busy machine each of its passes would wait for a turn of its own.
         let shape = rows.shape();
-        let short = shard.is_none() && shape.rows * shape.cols <= 100_000 && estimator.cost(&shape) < SHORT;
-        let fit = if short { py.detach(|| work(&ctx)) } else { run::apart(py, ctx, work)? };
+        let short = shard.is_none() && shape.rows * shape.cols <= FEW && estimator.cost(&shape) < SHORT;
+        let fit = if short {
+            let ctx = ctx.with_threads(1);
+            py.detach(|| ctx.install(|| work(&ctx)))
+        } else {
+            run::apart(py, ctx, work)?
+        };
         let fit = fit.map_err(fail)?;
         let log = serde_json::to_string(&fit.log).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let rows = PyDict::new(py);
@@ -143,8 +152,10 @@ impl Model {
         let x = x.view().map_err(fail)?;
         let missing = self.entry.info.missing;
         let work = |ctx: &Ctx| ermine::predict(ctx, &*self.model, &x, output, missing);
-        // A few rows are sooner predicted than a thread is started.
-        let out = if x.rows() <= 256 { py.detach(|| work(&ctx)) } else { run::apart(py, ctx, work)? };
+        // A few rows are sooner predicted than a thread is started; of a transformer these may be more.
+        let transforms = matches!(self.entry.info.task, Task::Transformation);
+        let few = x.rows() <= 256 || transforms && x.rows() <= 4096 && x.rows() * x.cols() <= FEW;
+        let out = if few { py.detach(|| work(&ctx)) } else { run::apart(py, ctx, work)? };
         let out = out.map_err(fail)?;
         convert::floats(py, out.values, &[out.rows, out.cols])
     }
@@ -189,7 +200,10 @@ impl Model {
         if !self.entry.info.missing {
             x.check_finite(0).map_err(fail)?;
         }
-        let found = run::apart(py, Ctx::default(), |_| self.model.transform_sparse(&x))?.map_err(fail)?;
+        let work = || self.model.transform_sparse(&x);
+        let few = x.rows() * x.cols() <= FEW;
+        let found = if few { py.detach(work) } else { run::apart(py, Ctx::default(), |_| work())? };
+        let found = found.map_err(fail)?;
         Ok(found.map(|rows| sparse::parts(py, rows)))
     }
 
