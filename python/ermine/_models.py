@@ -3220,23 +3220,31 @@ class PLSRegression(_outputs.TwoTables, _outputs.Transforms, _tasks.Regressor, s
     Attributes
     ----------
     coef_
+        Weight of each column, shape (n_features,); with several classes or targets a row for each.
     intercept_
+        What is added to the weighted columns, 0 if no intercept is fitted.
     x_weights_
+        Directions of the columns that vary most with the target, a column each.
     y_weights_
+        Directions of the targets that vary most with the columns, a column each.
     x_loadings_
+        How the columns are made up of the components.
     y_loadings_
+        How the targets are made up of the components.
     x_rotations_
-    _x_mean
-    _x_std
-    _y_mean
-    _y_std
-    _steps
+        What takes columns to components.
     x_scores_
+        Components of the rows of the fit.
     y_scores_
+        Components of the targets of the fit.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -5544,13 +5552,21 @@ class LocalOutlierFactor(_outputs.Neighbours, _tasks.LocalOutlierDetector, sklea
     Attributes
     ----------
     offset_
+        What is subtracted from a score to get the decision.
     n_neighbors_
+        Number of neighbours that are looked at.
     n_samples_fit_
+        Number of rows of the fit.
     negative_outlier_factor_
+        How many times sparser than its neighbours a row lies, below zero; about -1 is ordinary.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -8216,11 +8232,17 @@ class IsolationForest(_outputs.Draws, _tasks.OutlierDetector, sklearn.ensemble.I
     Attributes
     ----------
     offset_
+        What is subtracted from a score to get the decision.
     max_samples_
+        Number of rows that each tree is grown on.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------
@@ -8436,12 +8458,19 @@ class QuantileTransformer(_outputs.Transforms, _tasks.Transformer, sklearn.prepr
     Attributes
     ----------
     n_quantiles_
+        Number of quantiles of each column.
     quantiles_
+        Quantiles of each column, shape (n_quantiles, n_features).
     references_
+        The shares of the rows that lie below the quantiles.
     n_features_in_
+        Number of columns.
     feature_names_in_
+        Names of the columns, if the rows had names that are all strings.
     n_iter_
+        Passes over the rows, or steps of the solver.
     fit_log_
+        How the fit went: passes, why it stopped, objective and certificate; printed in words.
 
     Examples
     --------

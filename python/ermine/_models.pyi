@@ -13,6 +13,7 @@ __all__: list[str]
 MODULES: tuple[str, ...]
 RE_EXPORTED: tuple[str, ...]
 
+
 class LinearRegression(Estimator):
     coef_: Any
     intercept_: Any
@@ -1230,11 +1231,6 @@ class PLSRegression(Estimator):
     x_loadings_: Any
     y_loadings_: Any
     x_rotations_: Any
-    _x_mean: Any
-    _x_std: Any
-    _y_mean: Any
-    _y_std: Any
-    _steps: Any
     x_scores_: Any
     y_scores_: Any
     n_features_in_: Any
