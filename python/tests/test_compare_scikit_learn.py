@@ -221,15 +221,15 @@ def test_attributes_and_answers(cls):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                theirs = cls._peer(**params).fit(X.copy(), y)
+                theirs = cls._peer(**params).fit(X.copy(), y.copy())
             except Exception as error:
                 COUNTS["refused by scikit-learn"] += 1
                 if "not finite" in str(error):
                     continue  # where its numbers run out
                 with pytest.raises(type(error)):
-                    cls(**params).fit(X.copy(), y)
+                    cls(**params).fit(X.copy(), y.copy())
                 continue
-            ours = cls(**params).fit(X.copy(), y)
+            ours = cls(**params).fit(X.copy(), y.copy())
             COUNTS["settings"] += 1
             COUNTS[f"settings fitted by {ours.fit_log_.engine}"] += 1
             problems += [f"{given}: {problem}" for problem in compared(cls, ours, theirs, X)]
