@@ -499,6 +499,8 @@ def example(model):
         lines += [f"model = {make}.fit(X, y)", "model.predict(X[:3])", "model.score(X, y)"]
     elif model.task == "Clustering":
         lines += [f"model = {make}.fit(X)", "model.labels_[:3]"]
+    elif any(param["name"] == "novelty" for param in model.params):
+        lines += [f"model = {make}.fit(X)", "model.negative_outlier_factor_[:3]"]
     elif model.task == "Density":
         method = "decision_function" if "OutlierDetector" in model.bases() else "score_samples"
         lines += [f"model = {make}.fit(X)"] + ([f"model.{method}(X[:3])"] if method in model.methods() else [])

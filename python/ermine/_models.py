@@ -5575,7 +5575,7 @@ class LocalOutlierFactor(_outputs.Neighbours, _tasks.LocalOutlierDetector, sklea
     >>>
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LocalOutlierFactor().fit(X)
-    >>> model.score_samples(X[:3])
+    >>> model.negative_outlier_factor_[:3]
     """
 
     _name = "LocalOutlierFactor"

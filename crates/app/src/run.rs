@@ -16,7 +16,7 @@ use crate::{
     table::Kind,
 };
 use ermine::{
-    Cancel, Ctx, Error, Flexibility, Output, Result, Spec, Task,
+    Cancel, Ctx, Entry, Error, Flexibility, Output, Result, Spec, Task,
     core::{
         ctx::{Alone, Progress, all_gather},
         trace::Trace,
@@ -214,7 +214,7 @@ impl Job {
         }
         let mut clusters = cluster_sizes(&pipeline, ctx)?;
         if clusters.is_empty() && !supervised {
-            (clusters, insight.groups) = predicted_groups(&rows, &pipeline, &plan, ctx)?;
+            (clusters, insight.groups) = predicted_groups(&rows, choice.entry, &pipeline, &plan, ctx)?;
         }
         insight.cluster_curve = cluster_curve;
         insight.look = look;
@@ -560,7 +560,13 @@ fn check_target(plan: &Plan, rows: &RowSet) -> Result<()> {
 
 /// Rows in each cluster, over all workers. Sizes and nature of the clusters of a model that names none of its rows'
 /// own, as a mixture, if it names those of others.
-fn predicted_groups(rows: &RowSet, pipeline: &Pipeline, plan: &Plan, ctx: &Ctx) -> Result<(Vec<usize>, Vec<Group>)> {
+fn predicted_groups(
+    rows: &RowSet,
+    entry: &Entry,
+    pipeline: &Pipeline,
+    plan: &Plan,
+    ctx: &Ctx,
+) -> Result<(Vec<usize>, Vec<Group>)> {
     let has = pipeline.fit.model.outputs().iter().any(|(output, _)| *output == Output::Cluster);
     if !has || rows.most_gathered() < rows.len() {
         return Ok(Default::default());
@@ -568,7 +574,7 @@ fn predicted_groups(rows: &RowSet, pipeline: &Pipeline, plan: &Plan, ctx: &Ctx) 
     let all = rows.gather(&(0..rows.len()).collect::<Vec<_>>(), ctx)?;
     let x = pipeline.recipe.apply(&all.data()?.batch().x, &all.texts, ctx)?;
     let alone = ctx.clone().with_exchange(Alone);
-    let said = ermine::predict(&alone, &*pipeline.fit.model, &x.x(), Output::Cluster, false)?;
+    let said = ermine::predict(&alone, &*pipeline.fit.model, &x.x(), Output::Cluster, entry.info.missing)?;
     let labels: Vec<i64> = said.values.iter().map(|label| *label as i64).collect();
     let groups = explain::groups(&all, &plan.features, &labels);
     Ok((groups.iter().map(|group| group.rows).collect(), groups))

@@ -501,8 +501,10 @@ fn an_infinite_value_is_named_where_it_stands() {
     let folder = folder();
     let at = folder.path();
     for target in ["kind", "y"] {
-        let rows: String = (0..60).map(|i| format!("{i},{},{},{}\n", i * i % 7, ["u", "v"][i % 2], i % 11)).collect();
-        fs::write(at.join("inf.csv"), format!("a,b,kind,y\n{}", rows.replace("22,1,", "22,inf,"))).expect("written");
+        let b = |i: usize| if i == 22 { "inf".into() } else { (i * i % 7).to_string() };
+        let row = |i: usize| format!("{},{},{},{}\n", i * 7 % 13, b(i), ["u", "v"][i % 2], i % 11);
+        let rows: String = (0..60).map(row).collect();
+        fs::write(at.join("inf.csv"), format!("a,b,kind,y\n{rows}")).expect("written");
         let talk = refused(at, &["fit", "inf.csv", "--target", target]);
         assert!(talk.contains("column 'b', row 23: the value is infinity") && talk.contains("--na inf"), "{talk}");
         done(at, &["fit", "inf.csv", "--target", target, "--na", "inf", "--effort", "quick"]);

@@ -69,7 +69,7 @@ impl Table {
 
 /// What the category costs, or brings if below zero: the mean over some tables.
 fn cost(model: &str, rows: usize, levels: u32, heard: f64) -> f64 {
-    const TABLES: u64 = 4;
+    const TABLES: u64 = 12;
     let tests = 3000;
     let one = |seed: u64| {
         let table = Table::new(rows + tests, levels, heard, seed);

@@ -41,7 +41,30 @@ pub(crate) struct Tally {
     unseen: usize,
     distinct: Distinct,
     range: Option<(f64, f64)>,
-    total: f64,
+    total: Total,
+}
+
+/// A sum with what rounding takes from it, so that the mean is the same however the rows are divided.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Total {
+    sum: f64,
+    rest: f64,
+}
+
+impl Total {
+    fn add(&mut self, value: f64) {
+        let sum = self.sum + value;
+        if sum.is_finite() {
+            // What the sum has lost (Knuth 1969).
+            let kept = sum - self.sum;
+            self.rest += (self.sum - (sum - kept)) + (value - kept);
+        }
+        self.sum = sum;
+    }
+
+    fn value(self) -> f64 {
+        if self.sum.is_finite() { self.sum + self.rest } else { self.sum }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -80,7 +103,7 @@ impl Tally {
                     }
                     let (low, high) = self.range.unwrap_or((value, value));
                     self.range = Some((low.min(value), high.max(value)));
-                    self.total += value;
+                    self.total.add(value);
                     self.distinct.add((value + 0.0).to_bits());
                 }
             }
@@ -89,7 +112,7 @@ impl Tally {
                     match value {
                         None => self.missing += 1,
                         Some(value) => {
-                            self.total += f64::from(u8::from(*value));
+                            self.total.add(f64::from(u8::from(*value)));
                             self.distinct.add(u64::from(*value));
                         }
                     }
@@ -122,7 +145,8 @@ impl Tally {
         self.rows += other.rows;
         self.missing += other.missing;
         self.unseen += other.unseen;
-        self.total += other.total;
+        self.total.add(other.total.sum);
+        self.total.rest += other.total.rest;
         self.range = match (self.range, other.range) {
             (Some((low, high)), Some((lower, higher))) => Some((low.min(lower), high.max(higher))),
             (range, None) | (None, range) => range,
@@ -158,7 +182,7 @@ impl Tally {
             },
             min: self.range.map(|(low, _)| low),
             max: self.range.map(|(_, high)| high),
-            mean: (known > 0 && (ordered || kind == Kind::Boolean)).then(|| self.total / known as f64),
+            mean: (known > 0 && (ordered || kind == Kind::Boolean)).then(|| self.total.value() / known as f64),
         }
     }
 }

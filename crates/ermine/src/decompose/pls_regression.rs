@@ -457,6 +457,6 @@ mod tests {
         assert_eq!(fit.predict(&[[1.0, 2.0, 3.0]]).unwrap(), [2.0]);
         assert!(fit.log.notes[0].contains("constant at iteration 0"), "{:?}", fit.log.notes);
         let error = PLSRegression { n_components: 4, ..Default::default() }.fit(&data, &Ctx::default()).err().unwrap();
-        assert!(error.to_string().contains("n_components=4"), "{error}");
+        assert!(error.to_string().contains("n_components is 4"), "{error}");
     }
 }
