@@ -67,15 +67,18 @@ impl Table {
     }
 }
 
-/// What the category costs, or brings if below zero: the mean over some tables.
-fn cost(model: &str, rows: usize, levels: u32, heard: f64) -> f64 {
-    const TABLES: u64 = 12;
+/// What the category costs, or brings if below zero: the mean over some tables, and its standard error.
+fn cost(model: &str, rows: usize, levels: u32, heard: f64) -> (f64, f64) {
+    const TABLES: u64 = 8;
     let tests = 3000;
     let one = |seed: u64| {
         let table = Table::new(rows + tests, levels, heard, seed);
         table.score(model, tests, false) - table.score(model, tests, true)
     };
-    (0..TABLES).map(one).sum::<f64>() / TABLES as f64
+    let costs: Vec<f64> = (0..TABLES).map(one).collect();
+    let mean = costs.iter().sum::<f64>() / TABLES as f64;
+    let squares: f64 = costs.iter().map(|cost| (cost - mean).powi(2)).sum();
+    (mean, (squares / (TABLES * (TABLES - 1)) as f64).sqrt())
 }
 
 const TREES: [&str; 10] = [
@@ -96,10 +99,10 @@ fn an_irrelevant_category_costs_next_to_nothing() {
     let mut dear = Vec::new();
     for (rows, levels) in [(600, 438), (2000, 500), (6000, 500)] {
         for model in TREES {
-            let cost = cost(model, rows, levels, 0.0);
-            println!("{model} on {rows} rows with {levels} levels: {cost:.4}");
-            if cost > 0.01 {
-                dear.push(format!("{model} on {rows} rows with {levels} levels: {cost:.4}"));
+            let (cost, error) = cost(model, rows, levels, 0.0);
+            println!("{model} on {rows} rows with {levels} levels: {cost:.4} +- {error:.4}");
+            if cost - error > 0.01 {
+                dear.push(format!("{model} on {rows} rows with {levels} levels: {cost:.4} +- {error:.4}"));
             }
         }
     }
@@ -110,7 +113,7 @@ fn an_irrelevant_category_costs_next_to_nothing() {
 fn a_category_that_matters_is_heard() {
     let mut deaf = Vec::new();
     for model in TREES {
-        let gain = -cost(model, 6000, 100, 1.0);
+        let gain = -cost(model, 6000, 100, 1.0).0;
         println!("{model}: {gain:.4}");
         if gain < 0.02 {
             deaf.push(format!("{model}: {gain:.4}"));

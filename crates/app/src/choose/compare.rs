@@ -197,6 +197,7 @@ pub fn compare(contest: &Contest, rows: &Rows, ctx: &Ctx) -> Result<Comparison> 
         standings[0].as_good = true;
         leader = None;
     }
+    lower_guess(&mut standings, contest.metric);
     Ok(Comparison {
         metric: contest.metric.plain_name(),
         greater_is_better: contest.metric.greater_is_better,
@@ -224,6 +225,17 @@ fn better(metric: &Metric, a: &Standing, b: &Standing) -> std::cmp::Ordering {
         .then(contends(a).cmp(&contends(b)))
         .then(score(b).total_cmp(&score(a)))
         .then(b.tie.total_cmp(&a.tie))
+}
+
+/// The guess was folded as often as the contenders, but is none: unless it is chosen or tied, it stands where its score
+/// puts it.
+fn lower_guess(standings: &mut Vec<Standing>, metric: &Metric) {
+    let is_loser = |standing: &Standing| is_guess(&standing.model) && !standing.as_good;
+    let Some(place) = standings.iter().skip(1).position(is_loser).map(|place| place + 1) else { return };
+    let guess = standings.remove(place);
+    let turned = |standing: &Standing| standing.mean.map(|mean| metric.turned(mean));
+    let last = standings.iter().rposition(|other| turned(other) >= turned(&guess));
+    standings.insert(last.map_or(place, |last| last + 1), guess);
 }
 
 /// Who is expected to be ahead of the first on all rows, and says how sure it is. Those that came to the end must gain
