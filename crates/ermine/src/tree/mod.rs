@@ -15,7 +15,7 @@
 //! assert_eq!((probabilities.rows, probabilities.cols), (50, 2));
 //!
 //! // Which rows stand apart, without a target: 1 belongs, -1 does not.
-//! let isolation = IsolationForest { contamination: tree::Contamination::Number(0.01), ..Default::default() };
+//! let isolation = IsolationForest { contamination: tree::Contamination::Number(0.05), ..Default::default() };
 //! let fit = isolation.fit(&Data::from_rows(&x)?, &Ctx::new(1))?;
 //! assert_eq!(fit.predict(&[[9.5, 4.5], [90.0, -40.0]])?, [1.0, -1.0]);
 //! # Ok::<(), ermine::Error>(())
