@@ -34,7 +34,7 @@ class Regressor(Estimator):
         return np.ascontiguousarray(y, dtype=np.float64)
 
     @engine_method("Value")
-    def predict(self, X):
+    def predict(self, X, **params):
         """Predict the target.
 
         Returns
@@ -42,6 +42,8 @@ class Regressor(Estimator):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             The predicted values.
         """
+        if params:
+            return super().predict(X, **params)  # a stack hands them to its final estimator; others refuse
         if X is None and hasattr(self, "_fit_X"):
             return super().predict(X)  # each row from the others
         values = self._predicted(X, "Value")
@@ -132,7 +134,7 @@ class Classifier(Estimator):
         return weights
 
     @engine_method("Class")
-    def predict(self, X):
+    def predict(self, X, **params):
         """Predict the class of each row.
 
         Returns
@@ -140,6 +142,8 @@ class Classifier(Estimator):
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
             The predicted labels; 0 and 1 where a row may have several.
         """
+        if params:
+            return super().predict(X, **params)  # a stack hands them to its final estimator; others refuse
         if X is None and hasattr(self, "_fit_X"):
             return super().predict(X)  # each row from the others
         codes = self._predicted(X, "Class")
